@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From what the guest stated and logged to: fine, or why not."""
+
+import fnmatch
+import re
+from pathlib import Path
+
+from . import Trouble
+
+VM_DIR = Path(__file__).resolve().parent.parent
+
+# Taints that every run with our module has, or may have: out-of-tree, unsigned,
+# and KUnit.
+TAINT_EXPECTED = 1 << 12 | 1 << 13 | 1 << 18
+TAINT_LETTERS = "GFSRMBUDAWCIOELKXTN"
+CONTEXT_LINES = 40
+
+PREFIX = re.compile(r"^(<\d+>)?(\[[^\]]{1,40}\]\s*)*")
+
+
+class Patterns:
+    """splats.deny and splats.allow."""
+
+    def __init__(self, lane, folder=VM_DIR):
+        self.deny = [self._compile(text, where)
+                     for text, where in self._lines(folder / "splats.deny")]
+        self.allow = []
+        for text, where in self._lines(folder / "splats.allow"):
+            fields = text.split(" ;; ")
+            if len(fields) != 3 or not fields[2].strip():
+                raise Trouble(f"{where}: want 'lanes ;; expression ;; reason'")
+            if fnmatch.fnmatchcase(lane, fields[0]):
+                self.allow.append(self._compile(fields[1], where))
+        if not self.deny:
+            raise Trouble(f"{folder}/splats.deny is empty")
+
+    @staticmethod
+    def _lines(path):
+        try:
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                if line.strip() and not line.startswith("#"):
+                    yield line, f"{path}:{number}"
+        except OSError as err:
+            raise Trouble(f"cannot read the splat patterns: {err}") from err
+
+    @staticmethod
+    def _compile(text, where):
+        try:
+            return re.compile(text)
+        except re.error as err:
+            raise Trouble(f"{where}: bad regular expression: {err}") from err
+
+    def is_splat(self, line):
+        text = PREFIX.sub("", line)
+        return (any(p.search(text) for p in self.deny)
+                and not any(p.search(text) for p in self.allow))
+
+    def scan(self, lines):
+        """Index of the first splat, or None."""
+        return next((i for i, line in enumerate(lines) if self.is_splat(line)), None)
+
+
+class Log:
+    """The guest's own log channel: kernel log and leak reports."""
+
+    def __init__(self, text):
+        self.kmsg, self.leaks, self.lost, self.complete = [], [], 0, False
+        section, seq = "", -1
+        for line in text.splitlines():
+            if line.startswith("@@"):
+                section = line[2:].split()[0]
+                self.complete = section == "end"
+            elif section == "kmemleak":
+                self.leaks.append(line)
+            elif section == "kmsg" and not line.startswith(" "):
+                seq = self._record(line, seq)
+
+    def _record(self, line, last):
+        head, _, text = line.partition(";")
+        fields = head.split(",")
+        try:
+            seq, usec = int(fields[1]), int(fields[2])
+        except (IndexError, ValueError):
+            self.kmsg.append(line)
+            return last
+        self.lost += seq - last - 1
+        self.kmsg.append(f"[{usec // 1000000:5d}.{usec % 1000000:06d}] {text}")
+        return seq
+
+
+def parse_result(text):
+    """The statements as a dictionary; stages collect in a list."""
+    said = {"stages": []}
+    for line in text.replace("\r", "").splitlines():
+        key, _, value = line.partition(" ")
+        if key == "stage":
+            said["stages"].append(value)
+        elif key == "error":
+            said.setdefault("error", value)
+        else:
+            said[key] = value
+    return said
+
+
+def taint_letters(taint):
+    """The taint as the kernel abbreviates it."""
+    return "".join(c for bit, c in enumerate(TAINT_LETTERS) if taint >> bit & 1 and bit)
+
+
+class Verdict:
+    """All reasons why a run is not fine."""
+
+    def __init__(self, opts, lane, patterns, channels):
+        self.said = parse_result(channels["result"].all())
+        self.log = Log(channels["log"].all())
+        self.console = channels["console"].all().replace("\r", "").splitlines()
+        self.reasons, self.excerpt = [], []
+        self._find_splat(patterns)
+        if self.log.leaks:
+            self.excerpt += self.log.leaks[:CONTEXT_LINES]
+        if "end" in self.said:
+            self._check_statements(opts, lane)
+
+    def _find_splat(self, patterns):
+        for source, lines in (("kernel log", self.log.kmsg), ("console", self.console)):
+            at = patterns.scan(lines)
+            if at is not None:
+                self.reasons.append(f"{source}: {PREFIX.sub('', lines[at]).strip()}")
+                self.excerpt += lines[max(at - 1, 0):at + CONTEXT_LINES]
+                return
+
+    def _check_statements(self, opts, lane):
+        said, fail = self.said, self.reasons.append
+        if "insmod_failed" in said:
+            fail(f"the module was refused: {said['insmod_failed']}")
+            self.excerpt += self.log.kmsg[-10:]
+        if "rmmod_failed" in said:
+            fail(f"the module could not be removed: {said['rmmod_failed']}")
+        self._check_taint(opts)
+        for key in ("warn_count", "oops_count"):
+            if said.get(key, "0") != "0":
+                fail(f"{key} is {said[key]}")
+        if said.get("debug_locks", "1") != "1":
+            fail("lockdep has turned itself off (debug_locks is 0)")
+        elif lane.debug and "debug_locks" not in said:
+            fail("a debug kernel without lockdep (no debug_locks)")
+        for when in ("loaded", "removed"):
+            if said.get(f"kmemleak_{when}", "0") != "0":
+                fail(f"kmemleak reports a leak (scan with the module {when})")
+        if not self.log.complete:
+            fail("the kernel log did not arrive whole")
+        if self.log.lost:
+            fail(f"{self.log.lost} kernel log records were overwritten before the "
+                 "scan: a splat could be missed (try --append log_buf_len=64M)")
+
+    def _check_taint(self, opts):
+        try:
+            taint = int(self.said["taint"]) & ~TAINT_EXPECTED
+        except (KeyError, ValueError):
+            self.reasons.append("the guest did not state its taint")
+            return
+        want = opts.expect_taint & ~TAINT_EXPECTED
+        if taint != want:
+            self.reasons.append(
+                f"taint {taint} ({taint_letters(taint) or 'none'}), expected {want} "
+                f"({taint_letters(want) or 'none'}), O, E and KUnit not counted")
