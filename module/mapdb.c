@@ -1,0 +1,636 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The mapping database: steps on its trees. See mapdb.h for the structure and
+ * the locking; map.c, grant.c, revoke.c and walk.c put the steps together.
+ *
+ * Contract: nothing here waits for another operation. What changes a tree is
+ * called with its mutex held and takes the rwsem of the one space it touches.
+ */
+#include "tree.h"
+
+static struct kmem_cache *node_cache;
+static struct kmem_cache *op_cache;
+
+DEFINE_STATIC_SRCU(charging);
+struct srcu_struct *const mapdb_charging = &charging;
+
+int mapdb_init(void)
+{
+	BUILD_BUG_ON(sizeof(struct mapdb_node) > 128);
+
+	node_cache = kmem_cache_create("brumm_node", sizeof(struct mapdb_node),
+				       0, SLAB_ACCOUNT, NULL);
+	op_cache = kmem_cache_create("brumm_op", sizeof(struct mapdb_op), 0, 0,
+				     NULL);
+	if (node_cache && op_cache)
+		return 0;
+	mapdb_exit();
+	return -ENOMEM;
+}
+
+void mapdb_exit(void)
+{
+	kmem_cache_destroy(op_cache);
+	kmem_cache_destroy(node_cache);
+}
+
+void mapdb_space_init(struct mapdb_space *s, struct mapdb_sponsor *group)
+{
+	init_rwsem(&s->lock);
+	s->nodes = RB_ROOT;
+	s->group = group;
+}
+
+void mapdb_sponsor_init(struct mapdb_sponsor *sp, struct ledger *parent, u64 id)
+{
+	ledger_init(&sp->ledger, parent);
+	spin_lock_init(&sp->lock);
+	INIT_LIST_HEAD(&sp->first);
+	sp->nr_first = 0;
+	sp->nr_cut = 0;
+	sp->id = id;
+}
+
+/* Nodes */
+
+struct mapdb_node *mapdb_node_alloc(gfp_t gfp)
+{
+	struct mapdb_node *n = kmem_cache_zalloc(node_cache, gfp);
+
+	if (n)
+		INIT_LIST_HEAD(&n->first);
+	return n;
+}
+
+void mapdb_node_free(struct mapdb_node *n)
+{
+	kmem_cache_free(node_cache, n);
+}
+
+/* Free what hangs together by ->next. */
+void mapdb_free_list(struct mapdb_node *n)
+{
+	while (n) {
+		struct mapdb_node *next = n->next;
+
+		mapdb_node_free(n);
+		n = next;
+	}
+}
+
+/* Lineages: an interval tree by frame number */
+
+#define NODE_FIRST(n)	((n)->frame)
+#define NODE_LAST(n)	mapdb_node_last(n)
+INTERVAL_TREE_DEFINE(struct mapdb_node, in_lineage, u32, last_below,
+		     NODE_FIRST, NODE_LAST, static, it)
+
+struct mapdb_lineage *mapdb_lineage_alloc(void)
+{
+	return kmalloc(sizeof(struct mapdb_lineage), GFP_KERNEL_ACCOUNT);
+}
+
+void mapdb_lineage_init(struct mapdb_lineage *l, struct mapdb_frames *f)
+{
+	l->children = RB_ROOT_CACHED;
+	l->frames = f;
+	l->refs = 1;
+}
+
+void mapdb_lineage_get(struct mapdb_lineage *l)
+{
+	lockdep_assert_held(&l->frames->lock);
+	l->refs++;
+}
+
+/* The last piece goes after its children; what is left then is empty. */
+void mapdb_lineage_put(struct mapdb_lineage *l)
+{
+	lockdep_assert_held(&l->frames->lock);
+	if (--l->refs)
+		return;
+	WARN_ON_ONCE(!RB_EMPTY_ROOT(&l->children.rb_root));
+	kfree(l);
+}
+
+struct mapdb_node *mapdb_lineage_first(struct mapdb_lineage *l, u32 lo, u32 hi)
+{
+	lockdep_assert_held(&l->frames->lock);
+	return it_iter_first(&l->children, lo, hi);
+}
+
+struct mapdb_node *mapdb_lineage_next(struct mapdb_node *n, u32 lo, u32 hi)
+{
+	return it_iter_next(n, lo, hi);
+}
+
+/* The first that overlaps lo..hi and sorts behind (frame, id). */
+struct mapdb_node *mapdb_lineage_after(struct mapdb_lineage *l, u32 frame,
+				       u64 id, u32 lo, u32 hi)
+{
+	struct rb_node *rb = l->children.rb_root.rb_node;
+	struct mapdb_node *after = NULL;
+
+	lockdep_assert_held(&l->frames->lock);
+	while (rb) {
+		struct mapdb_node *n = rb_entry(rb, struct mapdb_node,
+						in_lineage);
+
+		if (n->frame > frame || (n->frame == frame && n->id > id)) {
+			after = n;
+			rb = rb->rb_left;
+		} else {
+			rb = rb->rb_right;
+		}
+	}
+	if (!after || after->frame > hi)
+		return NULL;
+	if (mapdb_node_last(after) >= lo)
+		return after;
+	return it_iter_next(after, lo, hi);
+}
+
+/* Frames */
+
+void mapdb_frames_put(struct mapdb_frames *f)
+{
+	if (!refcount_dec_and_test(&f->refs))
+		return;
+	mapdb_free_priv(f->priv);
+	mutex_destroy(&f->lock);
+	kfree(f);
+}
+
+/* Somebody may wait for what just changed. */
+void mapdb_frames_changed(struct mapdb_frames *f)
+{
+	lockdep_assert_held(&f->lock);
+	WRITE_ONCE(f->change, f->change + 1);
+	if (wq_has_sleeper(&f->wait))
+		wake_up_all(&f->wait);
+}
+
+/* @change was read with the mutex held, which was dropped since. */
+void mapdb_frames_wait(struct mapdb_frames *f, unsigned long change)
+{
+	wait_event(f->wait, READ_ONCE(f->change) != change);
+}
+
+int mapdb_frames_wait_killable(struct mapdb_frames *f, unsigned long change)
+{
+	if (wait_event_killable(f->wait, READ_ONCE(f->change) != change))
+		return -EINTR;
+	return 0;
+}
+
+/* Spaces: a tree of ranges that do not overlap */
+
+static struct mapdb_node *space_entry(struct rb_node *rb)
+{
+	return rb_entry(rb, struct mapdb_node, in_space);
+}
+
+/* The node at or next behind @page. */
+struct mapdb_node *mapdb_find_from(struct mapdb_space *s, u32 page)
+{
+	struct rb_node *rb = s->nodes.rb_node;
+	struct mapdb_node *found = NULL;
+
+	lockdep_assert_held(&s->lock);
+	while (rb) {
+		struct mapdb_node *n = space_entry(rb);
+
+		if (page < mapdb_node_end(n)) {
+			found = n;
+			if (page >= n->start)
+				break;
+			rb = rb->rb_left;
+		} else {
+			rb = rb->rb_right;
+		}
+	}
+	return found;
+}
+
+/* The node at @page. */
+struct mapdb_node *mapdb_find(struct mapdb_space *s, u32 page)
+{
+	struct mapdb_node *n = mapdb_find_from(s, page);
+
+	return n && n->start <= page ? n : NULL;
+}
+
+/* False: something stands in the way. */
+bool mapdb_space_insert(struct mapdb_space *s, struct mapdb_node *n)
+{
+	struct rb_node **link = &s->nodes.rb_node, *parent = NULL;
+
+	lockdep_assert_held_write(&s->lock);
+	while (*link) {
+		struct mapdb_node *at = space_entry(*link);
+
+		parent = *link;
+		if (mapdb_node_end(n) <= at->start)
+			link = &parent->rb_left;
+		else if (n->start >= mapdb_node_end(at))
+			link = &parent->rb_right;
+		else
+			return false;
+	}
+	rb_link_node(&n->in_space, parent, link);
+	rb_insert_color(&n->in_space, &s->nodes);
+	n->space = s;
+	return true;
+}
+
+/*
+ * Find the first linked node in @page..@end-1 of @s and lock its tree. The
+ * space is looked up by its own lock, the tree's comes first in the order: so
+ * look, pin, lock, and look again. Reserved places are passed over.
+ *
+ * Return: the node, stable until mapdb_frames_unlock(); NULL: none.
+ */
+struct mapdb_node *mapdb_lock_at(struct mapdb_space *s, u32 page, u32 end)
+{
+	struct mapdb_frames *locked = NULL, *f;
+	struct mapdb_node *n;
+
+	for (;;) {
+		down_read(&s->lock);
+		n = mapdb_find_from(s, page);
+		while (n && !n->up && n->start < end)
+			n = mapdb_find_from(s, mapdb_node_end(n));
+		if (!n || n->start >= end)
+			n = NULL;
+		f = n ? mapdb_node_frames(n) : NULL;
+		/* A linked node holds a reference, so there is one to add to. */
+		if (f && f != locked)
+			refcount_inc(&f->refs);
+		up_read(&s->lock);
+
+		if (f == locked)
+			return n;
+		if (locked)
+			mapdb_frames_unlock(locked);
+		if (!f)
+			return NULL;
+		mutex_lock(&f->lock);
+		locked = f;
+	}
+}
+
+/* Undo mapdb_lock_at(): unlock and unpin. */
+void mapdb_frames_unlock(struct mapdb_frames *f)
+{
+	mutex_unlock(&f->lock);
+	mapdb_frames_put(f);
+}
+
+/* Linking */
+
+void mapdb_link(struct mapdb_node *n, struct mapdb_lineage *up)
+{
+	struct mapdb_frames *f = up->frames;
+
+	lockdep_assert_held(&f->lock);
+	n->id = ++f->next_id;
+	n->up = up;
+	it_insert(n, &up->children);
+	if (!f->nr_nodes++)
+		refcount_inc(&f->refs);
+}
+
+/* Out of its lineage and its sponsor's list; the caller drops ->down. */
+void mapdb_unlink(struct mapdb_node *n)
+{
+	struct mapdb_frames *f = mapdb_node_frames(n);
+
+	lockdep_assert_held(&f->lock);
+	if (mapdb_node_is_first(n))
+		mapdb_first_del(n);
+	it_remove(n, &n->up->children);
+	/* Never the last reference: the caller pins what it has locked. */
+	if (!--f->nr_nodes)
+		refcount_dec(&f->refs);
+}
+
+void mapdb_first_add(struct mapdb_node *n)
+{
+	struct mapdb_sponsor *sp = n->sponsor;
+
+	spin_lock(&sp->lock);
+	list_add_tail(&n->first, &sp->first);
+	sp->nr_first++;
+	spin_unlock(&sp->lock);
+}
+
+void mapdb_first_del(struct mapdb_node *n)
+{
+	struct mapdb_sponsor *sp = n->sponsor;
+
+	spin_lock(&sp->lock);
+	list_del_init(&n->first);
+	sp->nr_first--;
+	spin_unlock(&sp->lock);
+}
+
+/* What is charged for a node now. */
+void mapdb_node_counts(const struct mapdb_node *n, struct ledger_counts *c)
+{
+	c->n[LEDGER_LOOKUP] = n->pays_lookup;
+	c->n[LEDGER_MAP] = n->pays_map;
+	c->n[LEDGER_PT] = n->sponsor ? n->pages : 0;
+}
+
+/* Operations */
+
+struct mapdb_op *mapdb_op_alloc(struct mapdb_space *actor, gfp_t gfp)
+{
+	struct mapdb_op *op = kmem_cache_alloc(op_cache, gfp);
+
+	if (!op)
+		return NULL;
+	op->actor = actor;
+	op->res = (struct mapdb_unmap_result){};
+	op->spare = NULL;
+	op->nr_spare = 0;
+	op->starved = false;
+	op->nr_credits = 0;
+	op->nr = 0;
+	return op;
+}
+
+void mapdb_op_free(struct mapdb_op *op)
+{
+	mapdb_op_settle(op);
+	mapdb_free_list(op->spare);
+	kmem_cache_free(op_cache, op);
+}
+
+/*
+ * Fill up the spare nodes. A cut must not fail for lack of memory, since
+ * somebody who takes back what is his cannot be told that he may not.
+ */
+void mapdb_op_refill(struct mapdb_op *op)
+{
+	while (op->nr_spare < MAPDB_SPARE) {
+		struct mapdb_node *n;
+
+		n = mapdb_node_alloc(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
+		n->next = op->spare;
+		op->spare = n;
+		op->nr_spare++;
+	}
+	op->starved = false;
+}
+
+/* Keep a removed node for a cut to come, or free it. */
+void mapdb_op_spare(struct mapdb_op *op, struct mapdb_node *n)
+{
+	if (op->nr_spare >= MAPDB_SPARE) {
+		mapdb_node_free(n);
+		return;
+	}
+	memset(n, 0, sizeof(*n));
+	INIT_LIST_HEAD(&n->first);
+	n->next = op->spare;
+	op->spare = n;
+	op->nr_spare++;
+}
+
+/* What @sp is to be charged for, or NULL if there are too many sponsors. */
+struct ledger_counts *mapdb_op_credit(struct mapdb_op *op,
+				      struct mapdb_sponsor *sp, bool make)
+{
+	unsigned int i;
+
+	for (i = 0; i < op->nr_credits; i++) {
+		if (op->credit[i].sponsor == sp)
+			return &op->credit[i].counts;
+	}
+	if (!make || i == MAPDB_CREDITS)
+		return NULL;
+	op->credit[i].sponsor = sp;
+	op->credit[i].counts = (struct ledger_counts){};
+	op->nr_credits++;
+	return &op->credit[i].counts;
+}
+
+/* Charge what the credits ask for: all of it or, with an error, nothing. */
+int mapdb_op_charge(struct mapdb_op *op)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < op->nr_credits; i++) {
+		err = ledger_try_charge(&op->credit[i].sponsor->ledger,
+					&op->credit[i].counts);
+		if (err) {
+			op->nr_credits = i;
+			mapdb_op_settle(op);
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* Give back what was reserved and not used. */
+void mapdb_op_settle(struct mapdb_op *op)
+{
+	while (op->nr_credits) {
+		struct mapdb_credit *c = &op->credit[--op->nr_credits];
+
+		if (!ledger_counts_zero(&c->counts))
+			ledger_uncharge(&c->sponsor->ledger, &c->counts);
+	}
+}
+
+/*
+ * Pay for a node that a cut has added: out of the credit or, where there is
+ * none (somebody upstream cuts, or another cut came first), in any case.
+ */
+static void pay(struct mapdb_op *op, struct mapdb_node *n, bool map,
+		bool lookup)
+{
+	struct ledger_counts c = {}, *credit;
+
+	n->pays_map = map;
+	n->pays_lookup = lookup;
+	if (!map)
+		return;
+	c.n[LEDGER_MAP] = 1;
+	c.n[LEDGER_LOOKUP] = lookup;
+
+	credit = mapdb_op_credit(op, n->sponsor, false);
+	if (credit && credit->n[LEDGER_MAP] >= 1 &&
+	    credit->n[LEDGER_LOOKUP] >= c.n[LEDGER_LOOKUP]) {
+		credit->n[LEDGER_MAP] -= 1;
+		credit->n[LEDGER_LOOKUP] -= c.n[LEDGER_LOOKUP];
+		return;
+	}
+	ledger_charge(&n->sponsor->ledger, &c);
+}
+
+/* Cut @n in two at @frame. Return: the right piece, a spare node. */
+static struct mapdb_node *split(struct mapdb_op *op, struct mapdb_node *n,
+				u32 frame)
+{
+	struct mapdb_node *r = op->spare;
+	u32 left = frame - n->frame;
+
+	lockdep_assert_held_write(&n->space->lock);
+	op->spare = r->next;
+	op->nr_spare--;
+
+	r->start = n->start + left;
+	r->frame = frame;
+	r->pages = n->pages - left;
+	r->sponsor = n->sponsor;
+	r->rights = n->rights;
+	r->depth = n->depth;
+	r->state = n->state;
+	r->dying = n->dying;
+	r->down = n->down;
+	if (r->down)
+		mapdb_lineage_get(r->down);
+
+	n->pages = left;
+	it_augment.propagate(&n->in_lineage, NULL);
+	mapdb_link(r, n->up);
+	mapdb_space_insert(n->space, r);
+
+	if (mapdb_node_is_first(n)) {
+		struct mapdb_sponsor *sp = n->sponsor;
+
+		spin_lock(&sp->lock);
+		list_add(&r->first, &n->first);
+		sp->nr_first++;
+		sp->nr_cut++;
+		spin_unlock(&sp->lock);
+	}
+	return r;
+}
+
+/**
+ * mapdb_cut() - make a node of the part of another within a range of frames
+ * @op: supplies nodes and credit
+ * @n: LIVE, overlaps @lo..@hi
+ * @lo: first frame
+ * @hi: last frame
+ * @leave: the part is going to be removed: the rest keeps what @n pays, and
+ *	only a second rest pays anew
+ *
+ * Context: n's tree is locked; takes the rwsem of its space.
+ * Return: the part; NULL: not enough spare nodes, op->starved is set.
+ */
+struct mapdb_node *mapdb_cut(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
+			     u32 hi, bool leave)
+{
+	bool map = n->pays_map, lookup = n->pays_lookup;
+	struct mapdb_node *part = n, *right = NULL;
+	bool left = n->frame < lo, rest = mapdb_node_last(n) > hi;
+
+	lockdep_assert_held(&mapdb_node_frames(n)->lock);
+	if (!left && !rest)
+		return n;
+	if (op->nr_spare < left + rest) {
+		op->starved = true;
+		return NULL;
+	}
+	down_write(&n->space->lock);
+	if (left)
+		part = split(op, n, lo);
+	if (rest)
+		right = split(op, part, hi + 1);
+	up_write(&n->space->lock);
+
+	if (!leave) {
+		if (left)
+			pay(op, part, map, lookup);
+		if (rest)
+			pay(op, right, map, lookup);
+		return part;
+	}
+	part->pays_map = 0;
+	part->pays_lookup = 0;
+	if (left && rest) {
+		pay(op, right, map, lookup);
+	} else if (rest) {
+		right->pays_map = map;
+		right->pays_lookup = lookup;
+	}
+	return part;
+}
+
+/* Batches */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct mapdb_node *x = *(const struct mapdb_node **)a;
+	const struct mapdb_node *y = *(const struct mapdb_node **)b;
+
+	if (x->space != y->space)
+		return x->space < y->space ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/*
+ * Neighbours together, so that they are zapped together and each space is
+ * locked once. Most batches come in order as they are.
+ */
+void mapdb_batch_sort(struct mapdb_op *op)
+{
+	unsigned int i;
+
+	for (i = 1; i < op->nr; i++) {
+		if (by_place(&op->batch[i - 1], &op->batch[i]) > 0)
+			break;
+	}
+	if (i < op->nr)
+		sort(op->batch, op->nr, sizeof(op->batch[0]), by_place, NULL);
+}
+
+/*
+ * Take or give up the nodes of the batch, and take rights from them. Once the
+ * rwsem was held for writing, no fault that saw them before is under way.
+ */
+void mapdb_batch_state(struct mapdb_op *op, enum mapdb_state state, u32 take)
+{
+	struct mapdb_space *s = NULL;
+	unsigned int i;
+
+	for (i = 0; i < op->nr; i++) {
+		struct mapdb_node *n = op->batch[i];
+
+		lockdep_assert_held(&mapdb_node_frames(n)->lock);
+		if (n->space != s) {
+			if (s)
+				up_write(&s->lock);
+			s = n->space;
+			down_write(&s->lock);
+		}
+		n->state = state;
+		n->rights &= ~take;
+	}
+	if (s)
+		up_write(&s->lock);
+}
+
+/* Remove the entries of the batch, one call for each run of neighbours. */
+void mapdb_batch_zap(struct mapdb_op *op)
+{
+	unsigned int i, run;
+
+	for (i = 0; i < op->nr; i = run) {
+		struct mapdb_node *n = op->batch[i];
+		u32 end = mapdb_node_end(n);
+
+		for (run = i + 1; run < op->nr; run++) {
+			if (op->batch[run]->space != n->space ||
+			    op->batch[run]->start != end)
+				break;
+			end = mapdb_node_end(op->batch[run]);
+		}
+		mapdb_zap(n->space, n->start, end - n->start);
+	}
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The mapping database: a derivation tree of ranges (the paper's section 2.1;
+ * there one node per page and a linked list per frame).
+ *
+ *	window S                     window A                  window B
+ *	+--------------------+       +----------+              +-----+
+ *	| node 0..15, root   |  map  | node 4..9|  map         | 6..7|
+ *	+--------------------+ ----> +----------+ -----------> +-----+
+ *	     | down                      ^  | down                ^
+ *	     v                           |  v                     |
+ *	  lineage (interval tree) -------+ lineage ---------------+
+ *
+ * A node is a contiguous range of frames at a contiguous range of a space (the
+ * offset space of a window). All frames of a tree belong to one frames object;
+ * their numbers in it are the coordinates of the whole tree. What was derived
+ * from a node hangs in its lineage, an interval tree keyed by frame number. A
+ * node that is cut leaves pieces that share one lineage: children need not be
+ * distributed, so a cut is O(log n) and a grant moves a node without touching
+ * what was derived from it.
+ *
+ * States of a node
+ *	LIVE
+ *	PENDING	 of a running map; refuses faults and children
+ *	ZAPPING	 of a revoke that will unlink it, or of a grant that will set
+ *		 it LIVE elsewhere; refuses faults and children
+ *	REDUCING of a revoke of rights: they are gone already, but page-table
+ *		 entries may still have them; serves faults and children
+ * All but LIVE are owned: only who set the state may change it. An owner waits
+ * for nobody, so that everybody else may wait for him. Besides, a node whose
+ * descendants are being revoked before itself is dying: it refuses children.
+ *
+ * Locks, outer to inner
+ *	frames->lock	mutex: lineages and nodes of this tree: their place in
+ *			the lineage, state, cut, number of nodes
+ *	space->lock	rwsem: the space's tree of nodes; state, rights and
+ *			extent of its nodes for those who fault (read)
+ *	sponsor->lock	spinlock: list of first nodes
+ *	ledger domain	spinlock
+ * A node changes only with both its mutex and, for what a fault looks at, its
+ * space's rwsem held for writing; either one makes it stable to look at. No
+ * two spaces and no two frames objects are ever locked at once. Neither lock
+ * is held for more than MAPDB_BATCH nodes or while memory is allocated, a page
+ * table is zapped or user memory is touched.
+ */
+#ifndef BRUMM_MAPDB_H
+#define BRUMM_MAPDB_H
+
+#include "os.h"
+#include "ledger.h"
+#include "uapi/brumm.h"
+
+/* Most nodes that are changed, or stepped over, under one hold of a lock. */
+#define MAPDB_BATCH		64
+#define MAPDB_MAX_DEPTH		BRUMM_MAX_DEPTH
+
+enum mapdb_state {
+	MAPDB_LIVE,
+	MAPDB_PENDING,
+	MAPDB_ZAPPING,
+	MAPDB_REDUCING,
+};
+
+/**
+ * struct mapdb_sponsor - who pays for a subtree
+ * @ledger: the account
+ * @lock: protects @first, @nr_first and @nr_cut
+ * @first: nodes at which a subtree of this sponsor starts, oldest first
+ * @nr_first: how many
+ * @nr_cut: how many were ever added in the middle, by a cut
+ * @id: id of the cgroup, for BRUMM_IOC_QUERY
+ */
+struct mapdb_sponsor {
+	struct ledger ledger;
+	spinlock_t lock;
+	struct list_head first;
+	u64 nr_first;
+	u64 nr_cut;
+	u64 id;
+};
+
+/**
+ * struct mapdb_space - the offset space of a window
+ * @lock: see above
+ * @nodes: tree of nodes by offset; they do not overlap
+ * @group: sponsor that what is mapped here is charged to where nobody else
+ *	is; NULL: the root cgroup
+ */
+struct mapdb_space {
+	struct rw_semaphore lock;
+	struct rb_root nodes;
+	struct mapdb_sponsor *group;
+};
+
+/**
+ * struct mapdb_lineage - what was derived from a node and its pieces
+ * @children: interval tree by frame number, ties by node id
+ * @frames: the tree it is part of
+ * @refs: pieces that have it as their lineage, and walkers that pin it;
+ *	protected by frames->lock
+ */
+struct mapdb_lineage {
+	struct rb_root_cached children;
+	struct mapdb_frames *frames;
+	unsigned int refs;
+};
+
+/**
+ * struct mapdb_frames - the frames of one ALLOC and the tree upon them
+ * @lock: see above
+ * @refs: one for all nodes together, one for each operation under way
+ * @nr_nodes: nodes in the tree
+ * @next_id: id of the next node
+ * @root: lineage in which the root nodes hang
+ * @revokes: revokes under way below a node that stays: no new child meanwhile
+ * @change: counts how often an owned node was given up or a revoke ended
+ * @wait: woken at each @change
+ * @nr: number of frames
+ * @priv: the user's: the pages
+ */
+struct mapdb_frames {
+	struct mutex lock;
+	refcount_t refs;
+	unsigned long nr_nodes;
+	u64 next_id;
+	struct mapdb_lineage root;
+	struct list_head revokes;
+	unsigned long change;
+	wait_queue_head_t wait;
+	u32 nr;
+	void *priv;
+};
+
+/**
+ * struct mapdb_node - a mapping
+ * @in_space: in space->nodes
+ * @in_lineage: in up->children
+ * @moving: of a place that a grant has reserved: the node that will come
+ * @last_below: greatest last frame in this subtree of the interval tree
+ * @start: first page in the space
+ * @frame: first frame
+ * @pages: how many
+ * @id: unique in the tree, in order of linking
+ * @space: where it is mapped
+ * @up: lineage it hangs in; NULL: only a reserved place (PENDING)
+ * @down: lineage of its own, NULL as long as nothing was derived from it
+ * @next: while PENDING, and in lists of free nodes
+ * @sponsor: who pays, or NULL
+ * @first: in sponsor->first, or empty
+ * @rights: BRUMM_RIGHT_*
+ * @depth: 0: root
+ * @state: enum mapdb_state
+ * @dying: see above
+ * @pays_map, @pays_lookup: what is charged for it besides its pages: a part
+ *	that was cut off to be removed leaves that with the rest
+ */
+struct mapdb_node {
+	struct rb_node in_space;
+	union {
+		struct rb_node in_lineage;
+		struct mapdb_node *moving;
+	};
+	u32 last_below;
+	u32 start;
+	u32 frame;
+	u32 pages;
+	u64 id;
+	struct mapdb_space *space;
+	struct mapdb_lineage *up;
+	union {
+		struct mapdb_lineage *down;
+		struct mapdb_node *next;
+	};
+	struct mapdb_sponsor *sponsor;
+	struct list_head first;
+	u8 rights;
+	u8 depth;
+	u8 state;
+	u8 dying : 1;
+	u8 pays_map : 1;
+	u8 pays_lookup : 1;
+};
+
+static inline u32 mapdb_node_last(const struct mapdb_node *n)
+{
+	return n->frame + n->pages - 1;
+}
+
+static inline u32 mapdb_node_end(const struct mapdb_node *n)
+{
+	return n->start + n->pages;
+}
+
+/* The tree of a linked node. */
+static inline struct mapdb_frames *mapdb_node_frames(const struct mapdb_node *n)
+{
+	return n->up->frames;
+}
+
+static inline bool mapdb_node_is_root(const struct mapdb_node *n)
+{
+	return n->up == &n->up->frames->root;
+}
+
+static inline bool mapdb_node_is_first(const struct mapdb_node *n)
+{
+	return !list_empty(&n->first);
+}
+
+/* May a fault be served? Either lock is held. */
+static inline bool mapdb_node_serves(const struct mapdb_node *n)
+{
+	return n->state == MAPDB_LIVE || n->state == MAPDB_REDUCING;
+}
+
+/* What stands at an offset, see BRUMM_IOC_QUERY; pages instead of bytes. */
+struct mapdb_info {
+	u32 start;
+	u32 pages;
+	u8 rights;
+	u8 depth;
+	bool root;
+	bool first;
+	u64 descendants;
+	u64 sponsor;
+};
+
+struct mapdb_map_args {
+	struct mapdb_space *source;
+	struct mapdb_space *target;
+	u32 from;
+	u32 to;
+	u32 pages;
+	u32 rights;
+	u32 flags;			/* BRUMM_MAP_* */
+	struct mapdb_sponsor *sponsor;	/* with BRUMM_MAP_SPONSOR */
+};
+
+struct mapdb_unmap_result {
+	u64 nodes;
+	u64 pages;
+};
+
+/* mapdb.c: trees, nodes, frames */
+int mapdb_init(void);
+void mapdb_exit(void);
+void mapdb_space_init(struct mapdb_space *s, struct mapdb_sponsor *group);
+void mapdb_sponsor_init(struct mapdb_sponsor *sp, struct ledger *parent,
+			u64 id);
+struct mapdb_node *mapdb_find(struct mapdb_space *s, u32 page);
+struct mapdb_node *mapdb_find_from(struct mapdb_space *s, u32 page);
+
+/* map.c */
+int mapdb_alloc(struct mapdb_space *s, u32 start, u32 pages, void *priv);
+int mapdb_map(const struct mapdb_map_args *a);
+
+/* grant.c */
+int mapdb_grant(const struct mapdb_map_args *a);
+
+/* revoke.c */
+int mapdb_unmap(struct mapdb_space *s, struct mapdb_space *actor, u32 start,
+		u32 pages, bool self, struct mapdb_unmap_result *res);
+void mapdb_release(struct mapdb_space *s);
+int mapdb_reclaim(struct mapdb_sponsor *sp, struct mapdb_unmap_result *res);
+
+/* walk.c */
+int mapdb_reduce(struct mapdb_space *s, u32 start, u32 pages, bool self,
+		 u32 rights, struct mapdb_unmap_result *res);
+int mapdb_query(struct mapdb_space *s, u32 page, bool next, bool count,
+		struct mapdb_info *info);
+
+/*
+ * Supplied by the user of the database.
+ *
+ * mapdb_zap: remove every page-table and TLB entry of the range. No lock is
+ *	held; the nodes there are ZAPPING, or their rights were reduced.
+ * mapdb_event: @rights of the range are gone (@all: the whole mapping). A
+ *	mutex and an rwsem are held: must not sleep.
+ * mapdb_free_frames: nobody maps these frames any more. No lock is held.
+ * mapdb_free_priv: the last of the frames is gone; frees frames->priv.
+ */
+void mapdb_zap(struct mapdb_space *s, u32 start, u32 pages);
+void mapdb_event(struct mapdb_space *s, u32 start, u32 pages, u32 rights,
+		 bool all);
+void mapdb_free_frames(void *priv, u32 frame, u32 pages);
+void mapdb_free_priv(void *priv);
+
+#endif /* BRUMM_MAPDB_H */
