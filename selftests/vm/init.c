@@ -53,11 +53,11 @@ static const char *const port_names[NR_PORTS] = {
 };
 
 static struct {
-	const char *cwd, *out, *module, *module_name, *modules_dir, *release;
-	const char *hostname;
+	const char *cwd, *out, *module, *module_name, *module_args;
+	const char *modules_dir, *release, *hostname;
 	bool kmemleak, keep_module, merge;
 	char *load[64], *tmpfs[8], *argv[MAX_WORDS], *env[MAX_WORDS];
-	int n_load, n_tmpfs, n_arg, n_env;
+	int n_load, n_tmpfs, n_arg, n_env, cpus;
 } conf;
 
 static int result_fd = -1;
@@ -222,12 +222,16 @@ static void parse_record(char *key)
 		conf.module = val;
 	else if (!strcmp(key, "module_name"))
 		conf.module_name = val;
+	else if (!strcmp(key, "module_args"))
+		conf.module_args = val;
 	else if (!strcmp(key, "modules_dir"))
 		conf.modules_dir = val;
 	else if (!strcmp(key, "release"))
 		conf.release = val;
 	else if (!strcmp(key, "hostname"))
 		conf.hostname = val;
+	else if (!strcmp(key, "cpus"))
+		conf.cpus = atoi(val);
 	else if (!strcmp(key, "kmemleak"))
 		conf.kmemleak = true;
 	else if (!strcmp(key, "keep_module"))
@@ -270,14 +274,14 @@ static void open_result(void)
 	}
 }
 
-static int load_module(const char *path)
+static int load_module(const char *path, const char *args)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int ret, err;
 
 	if (fd < 0)
 		return -1;
-	ret = syscall(SYS_finit_module, fd, "", 0);
+	ret = syscall(SYS_finit_module, fd, args, 0);
 	err = errno;
 	close(fd);
 	errno = err;
@@ -406,6 +410,20 @@ static void setup_cgroups(void)
 		if (write_file("/sys/fs/cgroup/cgroup.subtree_control", ctrl[i]) &&
 		    strcmp(ctrl[i], "+io"))
 			die("enable the cgroup controller %s", ctrl[i] + 1);
+}
+
+/* The runner may have the kernel boot on one CPU: see kernel_args(). */
+static void bring_up_cpus(void)
+{
+	char path[64];
+	int i;
+
+	for (i = 1; i < conf.cpus; i++) {
+		snprintf(path, sizeof(path),
+			 "/sys/devices/system/cpu/cpu%d/online", i);
+		if (write_file(path, "1"))
+			die("bring up CPU %d", i);
+	}
 }
 
 static void setup_host(void)
@@ -666,12 +684,13 @@ int main(void)
 	say("stage init");
 	parse_conf();
 	for (i = 0; i < conf.n_load; i++)
-		if (load_module(conf.load[i]))
+		if (load_module(conf.load[i], ""))
 			die("load %s", conf.load[i]);
 	find_ports();
 	enter_root();
 	mount_kernel_interfaces();
 	mount_shared();
+	bring_up_cpus();
 	setup_cgroups();
 	setup_host();
 	if (conf.kmemleak) {
@@ -679,7 +698,7 @@ int main(void)
 		kmemleak_order("scan");
 		kmemleak_order("clear");
 	}
-	if (conf.module && load_module(conf.module)) {
+	if (conf.module && load_module(conf.module, conf.module_args)) {
 		say("insmod_failed %s", strerror(errno));
 		conf.module = NULL;
 	} else {

@@ -13,6 +13,7 @@ from .lane import cache_dir, store
 
 QEMU = os.environ.get("QEMU", "qemu-system-x86_64")
 PR_SET_PDEATHSIG = 1
+TCG_SINGLE, TCG_MULTI = "tcg,thread=single", "tcg,thread=multi"
 
 # Kernel arguments of every run.
 #  panic=-1           with -no-reboot a panic ends QEMU at once
@@ -144,12 +145,12 @@ class Machine:
     @staticmethod
     def _choose_accel(opts):
         if opts.icount:
-            return "tcg,thread=single"
+            return TCG_SINGLE
         if opts.accel == "kvm" and not kvm_works():
             raise Trouble("KVM does not run a guest here; leave out --accel kvm")
         if opts.accel == "kvm" or (opts.accel == "auto" and kvm_works()):
             return "kvm"
-        return "tcg,thread=multi"
+        return TCG_SINGLE if opts.accel == "tcg-single" else TCG_MULTI
 
     def _command(self, lane, opts):
         cmd = [QEMU, "-no-user-config", "-nodefaults", "-display", "none",
@@ -213,6 +214,12 @@ def kernel_args(lane, opts, accel):
         # All emulated CPUs read one counter; the kernel cannot know, and would
         # take the HPET, a device access a look at the clock.
         args.append("tsc=reliable")
+    if accel == TCG_MULTI:
+        # Booting patches the kernel's text in many places. A QEMU before 8.1 may
+        # keep a translation of the breakpoint that stands there meanwhile, if
+        # another CPU is translating the page just then, and that CPU then dies
+        # of "Oops: int3". So init brings up the others, after the boot.
+        args.append("maxcpus=1")
     if opts.append:
         args.append(opts.append)
     return args
