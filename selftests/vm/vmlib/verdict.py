@@ -125,7 +125,9 @@ class Verdict:
         for source, lines in (("kernel log", self.log.kmsg), ("console", self.console)):
             at = patterns.scan(lines)
             if at is not None:
-                self.reasons.append(f"{source}: {PREFIX.sub('', lines[at]).strip()}")
+                # The headline of a WARN is the line below its cutting mark.
+                tell = at + ("[ cut here ]" in lines[at] and at + 1 < len(lines))
+                self.reasons.append(f"{source}: {PREFIX.sub('', lines[tell]).strip()}")
                 self.excerpt += lines[max(at - 1, 0):at + CONTEXT_LINES]
                 return
 
