@@ -46,8 +46,8 @@ void mapdb_sponsor_init(struct mapdb_sponsor *sp, struct ledger *parent, u64 id)
 	ledger_init(&sp->ledger, parent);
 	spin_lock_init(&sp->lock);
 	INIT_LIST_HEAD(&sp->first);
-	sp->nr_first = 0;
-	sp->nr_cut = 0;
+	INIT_LIST_HEAD(&sp->mark);
+	mutex_init(&sp->reclaim);
 	sp->id = id;
 }
 
@@ -244,9 +244,27 @@ bool mapdb_space_insert(struct mapdb_space *s, struct mapdb_node *n)
 }
 
 /*
- * Find the first linked node in @page..@end-1 of @s and lock its tree. The
- * space is looked up by its own lock, the tree's comes first in the order: so
- * look, pin, lock, and look again. Reserved places are passed over.
+ * The first node in *@page..@end-1 that is not PENDING. After many of those,
+ * stop at one and move *@page there: let go of the lock and come again.
+ */
+static struct mapdb_node *find_settled(struct mapdb_space *s, u32 *page,
+				       u32 end)
+{
+	struct mapdb_node *n = mapdb_find_from(s, *page);
+	unsigned int steps = MAPDB_BATCH;
+
+	while (n && n->start < end && n->state == MAPDB_PENDING && steps--) {
+		*page = mapdb_node_end(n);
+		n = mapdb_find_from(s, *page);
+	}
+	return n && n->start < end ? n : NULL;
+}
+
+/*
+ * Find the first node in @page..@end-1 of @s and lock its tree. The space is
+ * looked up by its own lock, the tree's comes first in the order: so look, pin,
+ * lock, and look again. PENDING nodes and reserved places are passed over: they
+ * will be there, if at all, only after this.
  *
  * Return: the node, stable until mapdb_frames_unlock(); NULL: none.
  */
@@ -257,25 +275,24 @@ struct mapdb_node *mapdb_lock_at(struct mapdb_space *s, u32 page, u32 end)
 
 	for (;;) {
 		down_read(&s->lock);
-		n = mapdb_find_from(s, page);
-		while (n && !n->up && n->start < end)
-			n = mapdb_find_from(s, mapdb_node_end(n));
-		if (!n || n->start >= end)
-			n = NULL;
-		f = n ? mapdb_node_frames(n) : NULL;
+		n = find_settled(s, &page, end);
+		f = n && n->state != MAPDB_PENDING ? mapdb_node_frames(n) : NULL;
 		/* A linked node holds a reference, so there is one to add to. */
 		if (f && f != locked)
 			refcount_inc(&f->refs);
 		up_read(&s->lock);
 
-		if (f == locked)
+		if (f && f == locked)
 			return n;
 		if (locked)
 			mapdb_frames_unlock(locked);
-		if (!f)
-			return NULL;
-		mutex_lock(&f->lock);
 		locked = f;
+		if (f)
+			mutex_lock(&f->lock);
+		else if (!n)
+			return NULL;
+		else
+			cond_resched();
 	}
 }
 
@@ -320,7 +337,6 @@ void mapdb_first_add(struct mapdb_node *n)
 
 	spin_lock(&sp->lock);
 	list_add_tail(&n->first, &sp->first);
-	sp->nr_first++;
 	spin_unlock(&sp->lock);
 }
 
@@ -330,7 +346,6 @@ void mapdb_first_del(struct mapdb_node *n)
 
 	spin_lock(&sp->lock);
 	list_del_init(&n->first);
-	sp->nr_first--;
 	spin_unlock(&sp->lock);
 }
 
@@ -340,6 +355,68 @@ void mapdb_node_counts(const struct mapdb_node *n, struct ledger_counts *c)
 	c->n[LEDGER_LOOKUP] = n->pays_lookup;
 	c->n[LEDGER_MAP] = n->pays_map;
 	c->n[LEDGER_PT] = n->sponsor ? n->pages : 0;
+}
+
+/* Tallies */
+
+struct mapdb_tally *mapdb_tally_find(struct mapdb_tally *list,
+				     const struct mapdb_sponsor *sp)
+{
+	while (list && list->sponsor != sp)
+		list = list->next;
+	return list;
+}
+
+int mapdb_tally_add(struct mapdb_tally **list, struct mapdb_sponsor *sp,
+		    const struct ledger_counts *c)
+{
+	struct mapdb_tally *t = mapdb_tally_find(*list, sp);
+
+	if (!t) {
+		t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
+		if (!t)
+			return -ENOMEM;
+		t->sponsor = sp;
+		t->next = *list;
+		*list = t;
+	}
+	ledger_counts_add(&t->counts, c);
+	return 0;
+}
+
+/* All of them or, with an error, none. */
+int mapdb_tally_charge(struct mapdb_tally *list)
+{
+	struct mapdb_tally *t;
+	int err;
+
+	for (t = list; t; t = t->next) {
+		err = ledger_try_charge(&t->sponsor->ledger, &t->counts);
+		if (err) {
+			mapdb_tally_uncharge(list, t);
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* Those in front of @end. */
+void mapdb_tally_uncharge(struct mapdb_tally *list, struct mapdb_tally *end)
+{
+	for (; list != end; list = list->next) {
+		if (!ledger_counts_zero(&list->counts))
+			ledger_uncharge(&list->sponsor->ledger, &list->counts);
+	}
+}
+
+void mapdb_tally_free(struct mapdb_tally *list)
+{
+	while (list) {
+		struct mapdb_tally *next = list->next;
+
+		kfree(list);
+		list = next;
+	}
 }
 
 /* Operations */
@@ -355,7 +432,8 @@ struct mapdb_op *mapdb_op_alloc(struct mapdb_space *actor, gfp_t gfp)
 	op->spare = NULL;
 	op->nr_spare = 0;
 	op->starved = false;
-	op->nr_credits = 0;
+	op->credit = NULL;
+	op->spare_tally = NULL;
 	op->nr = 0;
 	return op;
 }
@@ -363,6 +441,7 @@ struct mapdb_op *mapdb_op_alloc(struct mapdb_space *actor, gfp_t gfp)
 void mapdb_op_free(struct mapdb_op *op)
 {
 	mapdb_op_settle(op);
+	kfree(op->spare_tally);
 	mapdb_free_list(op->spare);
 	kmem_cache_free(op_cache, op);
 }
@@ -384,6 +463,22 @@ void mapdb_op_refill(struct mapdb_op *op)
 	op->starved = false;
 }
 
+/*
+ * Wait for a node that is another's, or get the spare nodes that were missing.
+ * The tree is locked and pinned; afterwards it is neither.
+ */
+void mapdb_op_wait(struct mapdb_op *op, struct mapdb_frames *f)
+{
+	unsigned long change = f->change;
+
+	mutex_unlock(&f->lock);
+	if (op->starved)
+		mapdb_op_refill(op);
+	else
+		mapdb_frames_wait(f, change);
+	mapdb_frames_put(f);
+}
+
 /* Keep a removed node for a cut to come, or free it. */
 void mapdb_op_spare(struct mapdb_op *op, struct mapdb_node *n)
 {
@@ -398,77 +493,91 @@ void mapdb_op_spare(struct mapdb_op *op, struct mapdb_node *n)
 	op->nr_spare++;
 }
 
-/* What @sp is to be charged for, or NULL if there are too many sponsors. */
-struct ledger_counts *mapdb_op_credit(struct mapdb_op *op,
-				      struct mapdb_sponsor *sp, bool make)
+/*
+ * A cut is going to add a node like @n. Reserve for it if @sp pays, the sponsor
+ * of the node that the operation started from: who cuts at his own expense must
+ * afford it, who takes back from others need not.
+ */
+void mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
+		      const struct mapdb_node *n)
 {
-	unsigned int i;
+	struct mapdb_tally *t;
 
-	for (i = 0; i < op->nr_credits; i++) {
-		if (op->credit[i].sponsor == sp)
-			return &op->credit[i].counts;
+	if (!sp || n->sponsor != sp || !n->pays_map)
+		return;
+	t = mapdb_tally_find(op->credit, sp);
+	if (!t) {
+		t = op->spare_tally;
+		op->spare_tally = NULL;
+		t->sponsor = sp;
+		t->next = op->credit;
+		op->credit = t;
 	}
-	if (!make || i == MAPDB_CREDITS)
-		return NULL;
-	op->credit[i].sponsor = sp;
-	op->credit[i].counts = (struct ledger_counts){};
-	op->nr_credits++;
-	return &op->credit[i].counts;
+	t->counts.n[LEDGER_MAP] += 1;
+	t->counts.n[LEDGER_LOOKUP] += n->pays_lookup;
 }
 
-/* Charge what the credits ask for: all of it or, with an error, nothing. */
+/* Before a lock under which mapdb_op_reserve() is called for one sponsor. */
+void mapdb_op_prepare(struct mapdb_op *op)
+{
+	if (!op->spare_tally)
+		op->spare_tally = kzalloc(sizeof(*op->spare_tally),
+					  GFP_KERNEL | __GFP_NOFAIL);
+}
+
+/* Charge what was reserved: all of it or, with an error, nothing. */
 int mapdb_op_charge(struct mapdb_op *op)
 {
-	unsigned int i;
-	int err;
+	int err = mapdb_tally_charge(op->credit);
 
-	for (i = 0; i < op->nr_credits; i++) {
-		err = ledger_try_charge(&op->credit[i].sponsor->ledger,
-					&op->credit[i].counts);
-		if (err) {
-			op->nr_credits = i;
-			mapdb_op_settle(op);
-			return err;
-		}
+	if (err) {
+		mapdb_tally_free(op->credit);
+		op->credit = NULL;
 	}
-	return 0;
+	return err;
 }
 
 /* Give back what was reserved and not used. */
 void mapdb_op_settle(struct mapdb_op *op)
 {
-	while (op->nr_credits) {
-		struct mapdb_credit *c = &op->credit[--op->nr_credits];
-
-		if (!ledger_counts_zero(&c->counts))
-			ledger_uncharge(&c->sponsor->ledger, &c->counts);
-	}
+	mapdb_tally_uncharge(op->credit, NULL);
+	mapdb_tally_free(op->credit);
+	op->credit = NULL;
 }
 
 /*
- * Pay for a node that a cut has added: out of the credit or, where there is
- * none (somebody upstream cuts, or another cut came first), in any case.
+ * Pay out of the credit or, where it does not suffice (somebody upstream cuts,
+ * or another cut came first), in any case.
  */
+void mapdb_op_pay(struct mapdb_op *op, struct mapdb_sponsor *sp,
+		  const struct ledger_counts *c)
+{
+	struct mapdb_tally *t = mapdb_tally_find(op->credit, sp);
+	bool suffices = t;
+	int k;
+
+	for (k = 0; suffices && k < LEDGER_KINDS; k++)
+		suffices = t->counts.n[k] >= c->n[k];
+	if (!suffices) {
+		ledger_charge(&sp->ledger, c);
+		return;
+	}
+	for (k = 0; k < LEDGER_KINDS; k++)
+		t->counts.n[k] -= c->n[k];
+}
+
+/* Pay for a node that a cut has added. */
 static void pay(struct mapdb_op *op, struct mapdb_node *n, bool map,
 		bool lookup)
 {
-	struct ledger_counts c = {}, *credit;
+	struct ledger_counts c = {};
 
 	n->pays_map = map;
 	n->pays_lookup = lookup;
-	if (!map)
-		return;
-	c.n[LEDGER_MAP] = 1;
+	c.n[LEDGER_MAP] = map;
 	c.n[LEDGER_LOOKUP] = lookup;
-
-	credit = mapdb_op_credit(op, n->sponsor, false);
-	if (credit && credit->n[LEDGER_MAP] >= 1 &&
-	    credit->n[LEDGER_LOOKUP] >= c.n[LEDGER_LOOKUP]) {
-		credit->n[LEDGER_MAP] -= 1;
-		credit->n[LEDGER_LOOKUP] -= c.n[LEDGER_LOOKUP];
-		return;
-	}
-	ledger_charge(&n->sponsor->ledger, &c);
+	if (map)
+		mapdb_op_pay(op, n->sponsor, &c);
 }
 
 /* Cut @n in two at @frame. Return: the right piece, a spare node. */
@@ -504,8 +613,6 @@ static struct mapdb_node *split(struct mapdb_op *op, struct mapdb_node *n,
 
 		spin_lock(&sp->lock);
 		list_add(&r->first, &n->first);
-		sp->nr_first++;
-		sp->nr_cut++;
 		spin_unlock(&sp->lock);
 	}
 	return r;

@@ -64,18 +64,19 @@ enum mapdb_state {
 /**
  * struct mapdb_sponsor - who pays for a subtree
  * @ledger: the account
- * @lock: protects @first, @nr_first and @nr_cut
- * @first: nodes at which a subtree of this sponsor starts, oldest first
- * @nr_first: how many
- * @nr_cut: how many were ever added in the middle, by a cut
+ * @lock: protects @first
+ * @first: nodes at which a subtree of this sponsor starts, oldest first; what
+ *	a cut makes stands next to its origin
+ * @mark: in @first while a reclaim is under way: how far it goes
+ * @reclaim: one reclaim at a time
  * @id: id of the cgroup, for BRUMM_IOC_QUERY
  */
 struct mapdb_sponsor {
 	struct ledger ledger;
 	spinlock_t lock;
 	struct list_head first;
-	u64 nr_first;
-	u64 nr_cut;
+	struct list_head mark;
+	struct mutex reclaim;
 	u64 id;
 };
 

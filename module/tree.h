@@ -37,14 +37,12 @@ struct mapdb_path {
 	bool blocked;
 };
 
-/* Reserved at a sponsor for nodes that cuts are going to add. */
-struct mapdb_credit {
+/* What is charged, or to be charged, at one of several sponsors. */
+struct mapdb_tally {
+	struct mapdb_tally *next;
 	struct mapdb_sponsor *sponsor;
 	struct ledger_counts counts;
 };
-
-/* Sponsors with credit at most; cuts at further ones are charged as they come. */
-#define MAPDB_CREDITS		4
 
 /**
  * struct mapdb_op - a revoke, a reduction of rights, a query or a grant
@@ -53,8 +51,8 @@ struct mapdb_credit {
  * @spare: free nodes for cuts, linked by ->next
  * @nr_spare: how many
  * @starved: stopped since @spare was used up
- * @credit: reserved
- * @nr_credits: at how many sponsors
+ * @credit: reserved for what the operation adds
+ * @spare_tally: for the next sponsor in @credit
  * @nr: nodes in @batch
  * @batch: nodes that are owned
  * @path: way down, valid under one hold of the mutex
@@ -66,8 +64,8 @@ struct mapdb_op {
 	struct mapdb_node *spare;
 	unsigned int nr_spare;
 	bool starved;
-	unsigned int nr_credits;
-	struct mapdb_credit credit[MAPDB_CREDITS];
+	struct mapdb_tally *credit;
+	struct mapdb_tally *spare_tally;
 	unsigned int nr;
 	struct mapdb_node *batch[MAPDB_BATCH];
 	union {
@@ -118,17 +116,64 @@ void mapdb_unlink(struct mapdb_node *n);
 void mapdb_first_add(struct mapdb_node *n);
 void mapdb_first_del(struct mapdb_node *n);
 
+/* The part of a node that lies in a range of its space, in frames. */
+static inline void mapdb_overlap(const struct mapdb_node *n, u32 start, u32 end,
+				 u32 *lo, u32 *hi)
+{
+	*lo = n->frame + (max(start, n->start) - n->start);
+	*hi = n->frame + (min(end, mapdb_node_end(n)) - n->start) - 1;
+}
+
 /* charges */
 void mapdb_node_counts(const struct mapdb_node *n, struct ledger_counts *c);
+struct mapdb_tally *mapdb_tally_find(struct mapdb_tally *list,
+				     const struct mapdb_sponsor *sp);
+int mapdb_tally_add(struct mapdb_tally **list, struct mapdb_sponsor *sp,
+		    const struct ledger_counts *c);
+int mapdb_tally_charge(struct mapdb_tally *list);
+void mapdb_tally_uncharge(struct mapdb_tally *list, struct mapdb_tally *end);
+void mapdb_tally_free(struct mapdb_tally *list);
+
+/*
+ * What one piece of the source of a map or grant says, copied under the lock:
+ * the part of a node that the range covers.
+ */
+struct mapdb_piece {
+	u32 frame;
+	u32 pages;
+	u8 rights;
+	u8 depth;
+	u8 cuts;			/* nodes that taking it out adds */
+	bool pays_map;
+	bool pays_lookup;
+	struct mapdb_sponsor *sponsor;
+};
+
+/* map.c */
+bool mapdb_piece_usable(const struct mapdb_node *n);
+void mapdb_piece_get(const struct mapdb_node *n, u32 from, u32 pages,
+		     struct mapdb_piece *p);
+int mapdb_piece_at(struct mapdb_space *s, u32 from, u32 pages,
+		   struct mapdb_piece *p);
+int mapdb_piece_check(const struct mapdb_map_args *a,
+		      const struct mapdb_piece *p);
+struct mapdb_sponsor *mapdb_sponsor_of(const struct mapdb_map_args *a,
+				       const struct mapdb_piece *p,
+				       bool *first);
+int mapdb_wait_busy(struct mapdb_frames *busy, unsigned long change);
 
 /* operations */
 struct mapdb_op *mapdb_op_alloc(struct mapdb_space *actor, gfp_t gfp);
 void mapdb_op_free(struct mapdb_op *op);
 void mapdb_op_refill(struct mapdb_op *op);
+void mapdb_op_wait(struct mapdb_op *op, struct mapdb_frames *f);
 void mapdb_op_spare(struct mapdb_op *op, struct mapdb_node *n);
-struct ledger_counts *mapdb_op_credit(struct mapdb_op *op,
-				      struct mapdb_sponsor *sp, bool make);
+void mapdb_op_prepare(struct mapdb_op *op);
+void mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
+		      const struct mapdb_node *n);
 int mapdb_op_charge(struct mapdb_op *op);
+void mapdb_op_pay(struct mapdb_op *op, struct mapdb_sponsor *sp,
+		  const struct ledger_counts *c);
 void mapdb_op_settle(struct mapdb_op *op);
 struct mapdb_node *mapdb_cut(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 			     u32 hi, bool leave);
@@ -140,7 +185,7 @@ void mapdb_batch_zap(struct mapdb_op *op);
 void mapdb_walk_start(struct mapdb_walk *w, struct mapdb_lineage *l, u32 lo,
 		      u32 hi);
 struct mapdb_node *mapdb_walk_next(struct mapdb_walk *w);
-void mapdb_walk_back(struct mapdb_walk *w, struct mapdb_node *n);
+void mapdb_walk_leave(struct mapdb_walk *w);
 void mapdb_walk_enter(struct mapdb_walk *w, struct mapdb_node *n);
 void mapdb_walk_stop(struct mapdb_walk *w);
 

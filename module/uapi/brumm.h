@@ -21,6 +21,7 @@
  *   EOPNOTSUPP  a flag or right that this kernel does not know
  *   E2BIG       non-zero bytes behind what this kernel knows
  *   EOVERFLOW   offset + length leaves the offset space
+ *   EBADF       all but INFO and QUERY: the window is not open for writing
  *   EFAULT      the structure cannot be read or written
  */
 #ifndef _UAPI_BRUMM_H
@@ -167,7 +168,8 @@ struct brumm_gate {
  * not the caller's to name; EEXIST something stands in the target; ELOOP too
  * deep; EDQUOT over a budget; EBUSY a budget is locked; EBADF @fd or @sponsor
  * is not open; EINVAL @fd is neither window nor gate, or source and target
- * overlap; EOVERFLOW the target leaves the gate; ESTALE the gate's window is
+ * overlap, or a grant takes rights from what something was derived from (use
+ * %BRUMM_UNMAP_RIGHTS before); EOVERFLOW the target leaves the gate; ESTALE the gate's window is
  * gone; ENOMEM; EINTR killed while waiting.
  */
 struct brumm_map {
@@ -280,12 +282,13 @@ struct brumm_event {
 	__u32 flags;
 };
 
+/* The size is in the structure, not in the command: both can grow. */
 #define BRUMM_IOC_TYPE		0xb3
-#define BRUMM_IOC_INFO		_IOWR(BRUMM_IOC_TYPE, 0, struct brumm_info)
-#define BRUMM_IOC_ALLOC		_IOW(BRUMM_IOC_TYPE, 1, struct brumm_alloc)
-#define BRUMM_IOC_GATE		_IOW(BRUMM_IOC_TYPE, 2, struct brumm_gate)
-#define BRUMM_IOC_MAP		_IOW(BRUMM_IOC_TYPE, 3, struct brumm_map)
-#define BRUMM_IOC_UNMAP		_IOWR(BRUMM_IOC_TYPE, 4, struct brumm_unmap)
-#define BRUMM_IOC_QUERY		_IOWR(BRUMM_IOC_TYPE, 5, struct brumm_query)
+#define BRUMM_IOC_INFO		_IO(BRUMM_IOC_TYPE, 0)
+#define BRUMM_IOC_ALLOC		_IO(BRUMM_IOC_TYPE, 1)
+#define BRUMM_IOC_GATE		_IO(BRUMM_IOC_TYPE, 2)
+#define BRUMM_IOC_MAP		_IO(BRUMM_IOC_TYPE, 3)
+#define BRUMM_IOC_UNMAP		_IO(BRUMM_IOC_TYPE, 4)
+#define BRUMM_IOC_QUERY		_IO(BRUMM_IOC_TYPE, 5)
 
 #endif /* _UAPI_BRUMM_H */

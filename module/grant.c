@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The mapping database: grant, the move of a mapping to another place.
+ *
+ * Contract: all or nothing. The node itself moves: it stays where it is in the
+ * derivation tree, with its depth, its sponsor and all that was derived from
+ * it. Where the range ends within a node, it is cut out, and the rest stays.
+ *
+ *	scan	make a place for each piece that the range crosses
+ *	charge	for the nodes that cuts add, and at a new sponsor
+ *	place	reserve the places in the target
+ *	take	cut out the nodes and own them (ZAPPING)
+ *	zap	the source range
+ *	commit	put each node in its place, LIVE
+ *
+ * As a map, it is one SRCU read section, see map.c.
+ */
+#include "tree.h"
+
+/**
+ * struct grant - a grant under way
+ * @a: what is asked for
+ * @op: spare nodes, and the credit
+ * @places: reserved places in order of the target, linked by ->next. A place
+ *	says in ->sponsor and ->pays_lookup who is to pay, and whether that is
+ *	somebody new.
+ * @busy: tree whose change is to be waited for, pinned
+ * @change: count of changes that was seen there
+ */
+struct grant {
+	const struct mapdb_map_args *a;
+	struct mapdb_op *op;
+	struct mapdb_node *places;
+	struct mapdb_frames *busy;
+	unsigned long change;
+};
+
+/* Scan */
+
+static struct mapdb_node *place_for(const struct mapdb_map_args *a, u32 to,
+				    const struct mapdb_piece *p)
+{
+	struct mapdb_node *place = mapdb_node_alloc(GFP_KERNEL_ACCOUNT);
+	bool first;
+
+	if (!place)
+		return NULL;
+	place->start = to;
+	place->frame = p->frame;
+	place->pages = p->pages;
+	place->rights = a->rights;
+	place->depth = p->depth;
+	place->state = MAPDB_PENDING;
+	place->sponsor = mapdb_sponsor_of(a, p, &first);
+	place->pays_lookup = first && (place->sponsor || p->sponsor);
+	return place;
+}
+
+/* What a new sponsor is charged for the node that comes to @place. */
+static void place_counts(const struct mapdb_node *place,
+			 struct ledger_counts *c)
+{
+	c->n[LEDGER_LOOKUP] = 1;
+	c->n[LEDGER_MAP] = 1;
+	c->n[LEDGER_PT] = place->pages;
+}
+
+static int place_tally(struct grant *g, const struct mapdb_node *place,
+		       const struct mapdb_piece *p)
+{
+	struct ledger_counts c = {};
+	int err = 0;
+
+	if (p->cuts && p->pays_map) {
+		c.n[LEDGER_MAP] = p->cuts;
+		c.n[LEDGER_LOOKUP] = p->pays_lookup ? p->cuts : 0;
+		err = mapdb_tally_add(&g->op->credit, p->sponsor, &c);
+	}
+	if (!err && place->pays_lookup && place->sponsor) {
+		place_counts(place, &c);
+		err = mapdb_tally_add(&g->op->credit, place->sponsor, &c);
+	}
+	return err;
+}
+
+static int scan(struct grant *g)
+{
+	const struct mapdb_map_args *a = g->a;
+	struct mapdb_node **tail = &g->places;
+	u32 done = 0;
+
+	while (done < a->pages) {
+		struct mapdb_node *place;
+		struct mapdb_piece p;
+		int err;
+
+		err = mapdb_piece_at(a->source, a->from + done,
+				     a->pages - done, &p);
+		if (!err)
+			err = mapdb_piece_check(a, &p);
+		if (err)
+			return err;
+		place = place_for(a, a->to + done, &p);
+		if (!place)
+			return -ENOMEM;
+		*tail = place;
+		tail = &place->next;
+		err = place_tally(g, place, &p);
+		if (err)
+			return err;
+		done += p.pages;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Place */
+
+static void unplace(struct grant *g, struct mapdb_node *end)
+{
+	struct mapdb_space *s = g->a->target;
+	struct mapdb_node *place;
+
+	for (place = g->places; place != end; place = place->next) {
+		down_write(&s->lock);
+		rb_erase(&place->in_space, &s->nodes);
+		up_write(&s->lock);
+		cond_resched();
+	}
+}
+
+static int place_all(struct grant *g)
+{
+	struct mapdb_space *s = g->a->target;
+	struct mapdb_node *place;
+	bool fits;
+
+	for (place = g->places; place; place = place->next) {
+		down_write(&s->lock);
+		fits = mapdb_space_insert(s, place);
+		up_write(&s->lock);
+		if (!fits) {
+			unplace(g, place);
+			return -EEXIST;
+		}
+		cond_resched();
+	}
+	return 0;
+}
+
+/* As replace_all() in map.c. */
+static int place_or_replace(struct grant *g)
+{
+	const struct mapdb_map_args *a = g->a;
+	struct mapdb_unmap_result res;
+	int err;
+
+	if (!(a->flags & BRUMM_MAP_REPLACE))
+		return place_all(g);
+	do {
+		err = mapdb_unmap(a->target, a->source, a->to, a->pages, true,
+				  &res);
+		if (!err)
+			err = place_all(g);
+	} while (err == -EEXIST && !fatal_signal_pending(current));
+	return err;
+}
+
+/* Take */
+
+/* As verify() in map.c: does @n still say what it said? */
+static int verify(struct grant *g, const struct mapdb_node *n,
+		  const struct mapdb_node *place, u32 from)
+{
+	const struct mapdb_map_args *a = g->a;
+	struct mapdb_piece p;
+	bool first;
+	int err;
+
+	if (n->start > from || n->dying || n->state == MAPDB_ZAPPING)
+		return -ENOENT;
+	mapdb_piece_get(n, from, place->pages, &p);
+	err = mapdb_piece_check(a, &p);
+	if (err)
+		return err;
+	if (p.frame != place->frame || p.pages != place->pages ||
+	    p.depth != place->depth ||
+	    mapdb_sponsor_of(a, &p, &first) != place->sponsor ||
+	    (first && (place->sponsor || p.sponsor)) != place->pays_lookup)
+		return -EAGAIN;
+	/* A derived mapping must not have more rights than its parent. */
+	if (place->rights != n->rights && n->down &&
+	    mapdb_lineage_first(n->down, p.frame, p.frame + p.pages - 1))
+		return -EINVAL;
+	return 0;
+}
+
+static int take_locked(struct grant *g, struct mapdb_node *n,
+		       struct mapdb_node *place, u32 from)
+{
+	struct mapdb_frames *f = mapdb_node_frames(n);
+	int err = verify(g, n, place, from);
+
+	if (err)
+		return err;
+	if (n->state != MAPDB_LIVE) {
+		refcount_inc(&f->refs);
+		g->busy = f;
+		g->change = f->change;
+		return -EAGAIN;
+	}
+	n = mapdb_cut(g->op, n, place->frame, mapdb_node_last(place), false);
+	if (!n)
+		return -EAGAIN;
+	down_write(&n->space->lock);
+	n->state = MAPDB_ZAPPING;
+	up_write(&n->space->lock);
+	place->moving = n;
+	return 0;
+}
+
+static int take_one(struct grant *g, struct mapdb_node *place)
+{
+	u32 from = g->a->from + (place->start - g->a->to);
+	struct mapdb_frames *f;
+	struct mapdb_node *n;
+	int err;
+
+	if (g->op->nr_spare < 2)
+		mapdb_op_refill(g->op);
+	n = mapdb_lock_at(g->a->source, from, from + 1);
+	if (!n)
+		return -ENOENT;
+	f = mapdb_node_frames(n);
+	err = take_locked(g, n, place, from);
+	mapdb_frames_unlock(f);
+	return err;
+}
+
+/* Give back what take_one() has taken. */
+static void untake(struct mapdb_node *place)
+{
+	struct mapdb_node *n = place->moving;
+	struct mapdb_frames *f = mapdb_node_frames(n);
+
+	refcount_inc(&f->refs);
+	mutex_lock(&f->lock);
+	down_write(&n->space->lock);
+	n->state = MAPDB_LIVE;
+	up_write(&n->space->lock);
+	mapdb_frames_changed(f);
+	mapdb_frames_unlock(f);
+}
+
+static int take_all(struct grant *g)
+{
+	struct mapdb_node *place, *undo;
+	int err;
+
+	for (place = g->places; place; place = place->next) {
+		err = take_one(g, place);
+		if (err)
+			goto undo;
+		cond_resched();
+	}
+	return 0;
+undo:
+	for (undo = g->places; undo != place; undo = undo->next) {
+		untake(undo);
+		cond_resched();
+	}
+	return err;
+}
+
+/* Commit */
+
+/* Somebody else pays for @n from now on. */
+static void change_sponsor(struct grant *g, struct mapdb_node *n,
+			   const struct mapdb_node *place)
+{
+	struct mapdb_sponsor *old = n->sponsor;
+	struct ledger_counts was, c;
+
+	mapdb_node_counts(n, &was);
+	if (mapdb_node_is_first(n))
+		mapdb_first_del(n);
+	n->sponsor = place->sponsor;
+	n->pays_map = !!n->sponsor;
+	n->pays_lookup = !!n->sponsor;
+	if (n->sponsor) {
+		place_counts(place, &c);
+		mapdb_op_pay(g->op, n->sponsor, &c);
+		mapdb_first_add(n);
+	}
+	if (old)
+		ledger_uncharge(&old->ledger, &was);
+}
+
+static void commit_one(struct grant *g, struct mapdb_node *place)
+{
+	struct mapdb_space *from = g->a->source, *to = g->a->target;
+	struct mapdb_node *n = place->moving;
+	struct mapdb_frames *f = mapdb_node_frames(n);
+
+	refcount_inc(&f->refs);
+	mutex_lock(&f->lock);
+	down_write(&from->lock);
+	rb_erase(&n->in_space, &from->nodes);
+	up_write(&from->lock);
+
+	n->start = place->start;
+	n->space = to;
+	n->rights = place->rights;
+	if (place->pays_lookup)
+		change_sponsor(g, n, place);
+
+	down_write(&to->lock);
+	rb_replace_node(&place->in_space, &n->in_space, &to->nodes);
+	n->state = MAPDB_LIVE;
+	up_write(&to->lock);
+	mapdb_frames_changed(f);
+	mapdb_frames_unlock(f);
+}
+
+static void commit(struct grant *g)
+{
+	struct mapdb_node *place;
+
+	mapdb_zap(g->a->source, g->a->from, g->a->pages);
+	for (place = g->places; place; place = place->next) {
+		commit_one(g, place);
+		cond_resched();
+	}
+}
+
+/* One try: to the end, or undone. */
+static int grant_try(struct grant *g)
+{
+	int err, srcu;
+
+	srcu = srcu_read_lock(mapdb_charging);
+	err = scan(g);
+	if (err) {
+		mapdb_tally_free(g->op->credit);
+		g->op->credit = NULL;
+	} else {
+		err = mapdb_op_charge(g->op);
+	}
+	if (!err) {
+		err = place_or_replace(g);
+		if (!err) {
+			err = take_all(g);
+			if (err)
+				unplace(g, NULL);
+			else
+				commit(g);
+		}
+		mapdb_op_settle(g->op);
+	}
+	srcu_read_unlock(mapdb_charging, srcu);
+	return err;
+}
+
+/**
+ * mapdb_grant() - move a range
+ * @a: what, from where, to where; ranges lie within their spaces
+ *
+ * Context: process; may wait for other operations. No locks held.
+ * Return: 0, or an error of BRUMM_IOC_MAP.
+ */
+int mapdb_grant(const struct mapdb_map_args *a)
+{
+	struct mapdb_op *op = mapdb_op_alloc(a->source, GFP_KERNEL_ACCOUNT);
+	struct grant g;
+	int err;
+
+	if (!op)
+		return -ENOMEM;
+	do {
+		g = (struct grant){ .a = a, .op = op };
+		err = grant_try(&g);
+		mapdb_free_list(g.places);
+		if (err == -EAGAIN && mapdb_wait_busy(g.busy, g.change))
+			err = -EINTR;
+	} while (err == -EAGAIN);
+	mapdb_op_free(op);
+	return err;
+}

@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The mapping database: allocate and derive.
+ *
+ * Contract: all or nothing, and a charge that does not fit is refused before
+ * anything is touched. A map goes through the source range piece by piece:
+ *
+ *	scan	make a node for each piece that the range crosses, unlinked
+ *	charge	all of them, once per sponsor
+ *	link	each into the tree of its piece and into the target, PENDING
+ *		while there are several
+ *	commit	set them LIVE
+ *
+ * Between scan and link anything may have happened to the source: each piece
+ * is looked at again under its lock. Until the commit the nodes are owned, so
+ * nobody else can have removed one, and undoing is just unlinking them.
+ *
+ * All that is one SRCU read section. mapdb_reclaim() waits for those, so that
+ * what was charged before a lock cannot show up behind it; and a group is freed
+ * only after them, so that the sponsors seen in the scan stay. Within it the
+ * map waits for owned nodes at most (REPLACE), never for a whole revoke.
+ */
+#include "tree.h"
+
+/**
+ * struct map_op - a map under way
+ * @a: what is asked for
+ * @nodes: the new nodes in order of the target, linked by ->next
+ * @tail: where the next one goes
+ * @tallies: what they cost, by sponsor
+ * @lineage: for a source that has none yet
+ * @single: the source is one piece, so is the map
+ * @busy: tree whose change is to be waited for, pinned
+ * @change: count of changes that was seen there
+ */
+struct map_op {
+	const struct mapdb_map_args *a;
+	struct mapdb_node *nodes;
+	struct mapdb_node **tail;
+	struct mapdb_tally *tallies;
+	struct mapdb_lineage *lineage;
+	bool single;
+	struct mapdb_frames *busy;
+	unsigned long change;
+};
+
+/* Allocate */
+
+static struct mapdb_frames *frames_alloc(u32 pages, void *priv)
+{
+	struct mapdb_frames *f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
+
+	if (!f)
+		return NULL;
+	mutex_init(&f->lock);
+	refcount_set(&f->refs, 1);
+	mapdb_lineage_init(&f->root, f);
+	INIT_LIST_HEAD(&f->revokes);
+	init_waitqueue_head(&f->wait);
+	f->nr = pages;
+	f->priv = priv;
+	return f;
+}
+
+static void node_first(struct mapdb_node *n, struct mapdb_sponsor *sp)
+{
+	n->sponsor = sp;
+	n->pays_map = !!sp;
+	n->pays_lookup = !!sp;
+}
+
+/**
+ * mapdb_alloc() - put a root node into a space
+ * @s: the space; its group pays
+ * @start: first page
+ * @pages: how many
+ * @priv: the frames; ours from success on
+ *
+ * Return: 0, -EEXIST, -EDQUOT, -EBUSY, -ENOMEM.
+ */
+int mapdb_alloc(struct mapdb_space *s, u32 start, u32 pages, void *priv)
+{
+	struct mapdb_frames *f = frames_alloc(pages, priv);
+	struct mapdb_node *n = mapdb_node_alloc(GFP_KERNEL_ACCOUNT);
+	struct ledger_counts c;
+	int err = -ENOMEM, srcu;
+
+	if (!f || !n)
+		goto free;
+	n->start = start;
+	n->pages = pages;
+	n->rights = BRUMM_RIGHTS_ALL;
+	node_first(n, s->group);
+
+	srcu = srcu_read_lock(mapdb_charging);
+	if (n->sponsor) {
+		mapdb_node_counts(n, &c);
+		err = ledger_try_charge(&n->sponsor->ledger, &c);
+		if (err)
+			goto unlock;
+	}
+	mutex_lock(&f->lock);
+	mapdb_link(n, &f->root);
+	down_write(&s->lock);
+	err = mapdb_space_insert(s, n) ? 0 : -EEXIST;
+	up_write(&s->lock);
+	if (err)
+		mapdb_unlink(n);
+	else if (n->sponsor)
+		mapdb_first_add(n);
+	mutex_unlock(&f->lock);
+	if (err && n->sponsor)
+		ledger_uncharge(&n->sponsor->ledger, &c);
+unlock:
+	srcu_read_unlock(mapdb_charging, srcu);
+free:
+	if (err && n)
+		mapdb_node_free(n);
+	if (err && f)
+		f->priv = NULL;
+	if (f)
+		mapdb_frames_put(f);
+	return err;
+}
+
+/* Scan */
+
+bool mapdb_piece_usable(const struct mapdb_node *n)
+{
+	return n && n->up && mapdb_node_serves(n) && !n->dying;
+}
+
+/* The part of @n from page @from of the source on, @pages at most. */
+void mapdb_piece_get(const struct mapdb_node *n, u32 from, u32 pages,
+		     struct mapdb_piece *p)
+{
+	u32 skip = from - n->start;
+
+	p->frame = n->frame + skip;
+	p->pages = min(n->pages - skip, pages);
+	p->rights = n->rights;
+	p->depth = n->depth;
+	p->cuts = (skip > 0) + (skip + p->pages < n->pages);
+	p->pays_map = n->pays_map;
+	p->pays_lookup = n->pays_lookup;
+	p->sponsor = n->sponsor;
+}
+
+int mapdb_piece_at(struct mapdb_space *s, u32 from, u32 pages,
+		   struct mapdb_piece *p)
+{
+	struct mapdb_node *n;
+	int err = -ENOENT;
+
+	down_read(&s->lock);
+	n = mapdb_find(s, from);
+	if (mapdb_piece_usable(n)) {
+		mapdb_piece_get(n, from, pages, p);
+		err = 0;
+	}
+	up_read(&s->lock);
+	return err;
+}
+
+int mapdb_piece_check(const struct mapdb_map_args *a,
+		      const struct mapdb_piece *p)
+{
+	if (a->rights & ~(u32)p->rights)
+		return -EACCES;
+	if (!(p->rights & BRUMM_RIGHT_D))
+		return -EPERM;
+	if (p->depth >= MAPDB_MAX_DEPTH && !(a->flags & BRUMM_MAP_GRANT))
+		return -ELOOP;
+	return 0;
+}
+
+/* Who pays for what comes of the piece; does a subtree of his start here? */
+struct mapdb_sponsor *mapdb_sponsor_of(const struct mapdb_map_args *a,
+				       const struct mapdb_piece *p,
+				       bool *first)
+{
+	*first = true;
+	if (a->flags & BRUMM_MAP_SPONSOR)
+		return a->sponsor;
+	if (!p->sponsor)
+		return a->target->group;
+	*first = false;
+	return p->sponsor;
+}
+
+static struct mapdb_node *node_for(const struct mapdb_map_args *a, u32 to,
+				   const struct mapdb_piece *p)
+{
+	struct mapdb_node *n = mapdb_node_alloc(GFP_KERNEL_ACCOUNT);
+	bool first;
+
+	if (!n)
+		return NULL;
+	n->start = to;
+	n->frame = p->frame;
+	n->pages = p->pages;
+	n->rights = a->rights;
+	n->depth = p->depth + 1;
+	n->state = MAPDB_PENDING;
+	n->sponsor = mapdb_sponsor_of(a, p, &first);
+	n->pays_map = !!n->sponsor;
+	n->pays_lookup = n->sponsor && first;
+	return n;
+}
+
+static int tally_add(struct map_op *op, const struct mapdb_node *n)
+{
+	struct ledger_counts c;
+
+	if (!n->sponsor)
+		return 0;
+	mapdb_node_counts(n, &c);
+	return mapdb_tally_add(&op->tallies, n->sponsor, &c);
+}
+
+static int scan(struct map_op *op)
+{
+	const struct mapdb_map_args *a = op->a;
+	u32 done = 0;
+
+	while (done < a->pages) {
+		struct mapdb_node *n;
+		struct mapdb_piece p;
+		int err;
+
+		err = mapdb_piece_at(a->source, a->from + done, a->pages - done, &p);
+		if (!err)
+			err = mapdb_piece_check(a, &p);
+		if (err)
+			return err;
+		n = node_for(a, a->to + done, &p);
+		if (!n)
+			return -ENOMEM;
+		*op->tail = n;
+		op->tail = &n->next;
+		err = tally_add(op, n);
+		if (err)
+			return err;
+		done += p.pages;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	op->single = op->nodes->pages == a->pages;
+	return 0;
+}
+
+/* Link */
+
+/* Is somebody revoking what was derived from this part of @source? */
+static bool being_revoked(const struct mapdb_node *source,
+			  const struct mapdb_node *n)
+{
+	struct mapdb_frames *f = mapdb_node_frames(source);
+	struct mapdb_revoke *r;
+
+	list_for_each_entry(r, &f->revokes, link) {
+		if (r->lineage == source->down && r->lo <= mapdb_node_last(n) &&
+		    r->hi >= n->frame)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does @source still say what it said when @n was made of it? If not, start
+ * all over (-EAGAIN).
+ */
+static int verify(struct map_op *op, const struct mapdb_node *source,
+		  const struct mapdb_node *n, u32 from)
+{
+	const struct mapdb_map_args *a = op->a;
+	struct mapdb_piece p;
+	bool first;
+	int err;
+
+	if (!source || source->start > from)
+		return -ENOENT;
+	if (source->dying || !mapdb_node_serves(source))
+		return -ENOENT;
+	mapdb_piece_get(source, from, n->pages, &p);
+	err = mapdb_piece_check(a, &p);
+	if (err)
+		return err;
+	if (p.frame != n->frame || p.pages != n->pages ||
+	    p.depth + 1 != n->depth || mapdb_sponsor_of(a, &p, &first) != n->sponsor)
+		return -EAGAIN;
+	if (n->sponsor && first != n->pays_lookup)
+		return -EAGAIN;
+	return 0;
+}
+
+static int insert(struct mapdb_space *s, struct mapdb_node *n)
+{
+	bool fits;
+
+	down_write(&s->lock);
+	fits = mapdb_space_insert(s, n);
+	up_write(&s->lock);
+	return fits ? 0 : -EEXIST;
+}
+
+/*
+ * Link @n below @source, in both trees.
+ *
+ * A node that is the whole map goes LIVE at once: from the moment it can be
+ * seen it is as good as committed.
+ */
+static int link_below(struct map_op *op, struct mapdb_node *source,
+		      struct mapdb_node *n)
+{
+	struct mapdb_frames *f = mapdb_node_frames(source);
+	struct mapdb_node *next = n->next;
+	int err;
+
+	if (source->down && being_revoked(source, n)) {
+		refcount_inc(&f->refs);
+		op->busy = f;
+		op->change = f->change;
+		return -EAGAIN;
+	}
+	if (!source->down) {
+		if (!op->lineage)
+			return -EAGAIN;
+		mapdb_lineage_init(op->lineage, f);
+		source->down = op->lineage;
+		op->lineage = NULL;
+	}
+	if (op->single) {
+		n->state = MAPDB_LIVE;
+		n->down = NULL;
+	}
+	mapdb_link(n, source->down);
+	if (n->pays_lookup)
+		mapdb_first_add(n);
+	err = insert(op->a->target, n);
+	if (err) {
+		mapdb_unlink(n);
+		n->up = NULL;
+		n->state = MAPDB_PENDING;
+		n->next = next;
+	}
+	return err;
+}
+
+static int link_one(struct map_op *op, struct mapdb_node *n)
+{
+	const struct mapdb_map_args *a = op->a;
+	u32 from = a->from + (n->start - a->to);
+	struct mapdb_node *source;
+	struct mapdb_frames *f;
+	int err;
+
+	/* At most one is used up by each call; made where it may fail. */
+	if (!op->lineage) {
+		op->lineage = mapdb_lineage_alloc();
+		if (!op->lineage)
+			return -ENOMEM;
+	}
+	source = mapdb_lock_at(a->source, from, from + 1);
+	if (!source)
+		return -ENOENT;
+	f = mapdb_node_frames(source);
+	err = verify(op, source, n, from);
+	if (!err)
+		err = link_below(op, source, n);
+	mapdb_frames_unlock(f);
+	return err;
+}
+
+/* Undo link_one(): nobody can have touched the PENDING node. */
+static void unlink_one(struct map_op *op, struct mapdb_node *n)
+{
+	struct mapdb_frames *f = mapdb_node_frames(n);
+	struct mapdb_space *s = op->a->target;
+
+	refcount_inc(&f->refs);
+	mutex_lock(&f->lock);
+	down_write(&s->lock);
+	rb_erase(&n->in_space, &s->nodes);
+	up_write(&s->lock);
+	mapdb_unlink(n);
+	n->up = NULL;
+	mapdb_frames_changed(f);
+	mapdb_frames_unlock(f);
+}
+
+static int link_all(struct map_op *op)
+{
+	struct mapdb_node *n, *undo;
+	int err;
+
+	/* This one is LIVE if it succeeds, and may be gone already. */
+	if (op->single)
+		return link_one(op, op->nodes);
+
+	for (n = op->nodes; n; n = n->next) {
+		err = link_one(op, n);
+		if (err)
+			goto undo;
+		cond_resched();
+	}
+	return 0;
+undo:
+	for (undo = op->nodes; undo != n; undo = undo->next) {
+		unlink_one(op, undo);
+		cond_resched();
+	}
+	return err;
+}
+
+/* Commit */
+
+/* Set LIVE a run of nodes of one tree. Return: where it ends. */
+static struct mapdb_node *commit_run(struct map_op *op, struct mapdb_node *n)
+{
+	struct mapdb_frames *f = mapdb_node_frames(n);
+	struct mapdb_space *s = op->a->target;
+	unsigned int i;
+
+	refcount_inc(&f->refs);
+	mutex_lock(&f->lock);
+	down_write(&s->lock);
+	for (i = 0; i < MAPDB_BATCH && n; i++) {
+		struct mapdb_node *next = n->next;
+
+		if (mapdb_node_frames(n) != f)
+			break;
+		n->down = NULL;
+		n->state = MAPDB_LIVE;
+		n = next;
+	}
+	up_write(&s->lock);
+	mapdb_frames_changed(f);
+	mapdb_frames_unlock(f);
+	return n;
+}
+
+static void commit(struct map_op *op)
+{
+	struct mapdb_node *n = op->single ? NULL : op->nodes;
+
+	while (n) {
+		n = commit_run(op, n);
+		cond_resched();
+	}
+	op->nodes = NULL;
+}
+
+/*
+ * Link the nodes in the place of what stands in the target range. The loop ends
+ * unless somebody else fills the range again and again.
+ */
+static int replace_all(struct map_op *op)
+{
+	const struct mapdb_map_args *a = op->a;
+	struct mapdb_unmap_result res;
+	int err;
+
+	do {
+		err = mapdb_unmap(a->target, a->source, a->to, a->pages, true,
+				  &res);
+		if (!err)
+			err = link_all(op);
+	} while (err == -EEXIST && !fatal_signal_pending(current));
+	return err;
+}
+
+/* One try: to the end, or undone. */
+static int map_try(struct map_op *op)
+{
+	int err, srcu;
+
+	srcu = srcu_read_lock(mapdb_charging);
+	err = scan(op);
+	if (!err)
+		err = mapdb_tally_charge(op->tallies);
+	if (!err) {
+		if (op->a->flags & BRUMM_MAP_REPLACE)
+			err = replace_all(op);
+		else
+			err = link_all(op);
+		if (err)
+			mapdb_tally_uncharge(op->tallies, NULL);
+		else
+			commit(op);
+	}
+	srcu_read_unlock(mapdb_charging, srcu);
+	return err;
+}
+
+static void map_op_init(struct map_op *op, const struct mapdb_map_args *a)
+{
+	*op = (struct map_op){ .a = a };
+	op->tail = &op->nodes;
+}
+
+static void map_op_exit(struct map_op *op)
+{
+	mapdb_free_list(op->nodes);
+	mapdb_tally_free(op->tallies);
+	kfree(op->lineage);
+}
+
+/**
+ * mapdb_wait_busy() - between two tries of a map or grant
+ * @busy: pinned tree in which something stood in the way; unpinned. NULL:
+ *	something had changed, try again at once
+ * @change: count of changes that was seen there
+ *
+ * Return: 0, -EINTR on a fatal signal.
+ */
+int mapdb_wait_busy(struct mapdb_frames *busy, unsigned long change)
+{
+	int err = 0;
+
+	if (busy) {
+		err = mapdb_frames_wait_killable(busy, change);
+		mapdb_frames_put(busy);
+	}
+	if (!err && fatal_signal_pending(current))
+		err = -EINTR;
+	cond_resched();
+	return err;
+}
+
+/**
+ * mapdb_map() - derive a range
+ * @a: what, from where, to where; ranges lie within their spaces
+ *
+ * Context: process; may wait for a revoke of the source range. No locks held.
+ * Return: 0, or an error of BRUMM_IOC_MAP.
+ */
+int mapdb_map(const struct mapdb_map_args *a)
+{
+	struct map_op op;
+	int err;
+
+	do {
+		map_op_init(&op, a);
+		err = map_try(&op);
+		map_op_exit(&op);
+		if (err == -EAGAIN && mapdb_wait_busy(op.busy, op.change))
+			return -EINTR;
+	} while (err == -EAGAIN);
+	return err;
+}

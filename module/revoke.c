@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The mapping database: revoke.
+ *
+ * Contract: when a revoke returns, every mapping that was derived from the
+ * range before it began is gone: refused to faults first, zapped second, freed
+ * last. It cannot fail half-way, and cannot be escaped: a node is marked dying
+ * before its descendants are looked for, and takes no more children; below a
+ * node that stays, a struct mapdb_revoke keeps new ones out.
+ *
+ * The work is done leaf by leaf, in batches:
+ *
+ *	gather	with the tree locked, go down to leaves and back up, at most
+ *		MAPDB_BATCH of them, and take them (ZAPPING)
+ *	zap	without any lock
+ *	finish	with the tree locked, unlink them
+ *
+ * No position is kept between two batches: what was done is no longer there,
+ * so each batch starts at the top again. That is why several revokes of one
+ * subtree need to know nothing of each other: each takes what the others have
+ * not taken, and waits at the end for what they have.
+ */
+#include "tree.h"
+
+/* Gather */
+
+/*
+ * Look at one more node on the path. Return: whether it may be stepped over
+ * (false: stop gathering).
+ */
+static bool gather_node(struct mapdb_op *op, struct mapdb_path *at,
+			struct mapdb_node *n, struct mapdb_node **part)
+{
+	*part = NULL;
+	if (n->state != MAPDB_LIVE) {
+		at->blocked = true;
+		return true;
+	}
+	n = mapdb_cut(op, n, at->lo, at->hi, true);
+	if (!n)
+		return false;
+	n->dying = 1;
+	*part = n;
+	return true;
+}
+
+static void path_set(struct mapdb_path *at, struct mapdb_node *n,
+		     struct mapdb_lineage *l, u32 lo, u32 hi)
+{
+	at->node = n;
+	at->lineage = l;
+	at->lo = lo;
+	at->hi = hi;
+	at->blocked = false;
+}
+
+static struct mapdb_node *first_child(const struct mapdb_node *n)
+{
+	if (!n->down)
+		return NULL;
+	return mapdb_lineage_first(n->down, n->frame, mapdb_node_last(n));
+}
+
+/**
+ * gather() - collect leaves into op->batch
+ * @op: the revoke
+ * @l: lineage at the top
+ * @lo: first frame
+ * @hi: last frame
+ *
+ * A node whose children are all in the batch counts as a leaf; the batch holds
+ * children before parents until it is sorted, which is fine since all of them
+ * are unlinked before the first is freed.
+ *
+ * Return: whether something is left that another owns.
+ */
+static bool gather(struct mapdb_op *op, struct mapdb_lineage *l, u32 lo, u32 hi)
+{
+	struct mapdb_path *at = op->path;
+	struct mapdb_node *n, *part, *child;
+	unsigned int steps = 2 * MAPDB_BATCH;
+
+	path_set(at, NULL, l, lo, hi);
+	n = mapdb_lineage_first(l, lo, hi);
+	while (op->nr < MAPDB_BATCH && steps--) {
+		if (!n) {
+			/* All below at->node is taken: by us, or by others? */
+			if (at == op->path)
+				break;
+			part = at->node;
+			at--;
+			if (at[1].blocked)
+				at->blocked = true;
+			else
+				op->batch[op->nr++] = part;
+			n = mapdb_lineage_next(part, at->lo, at->hi);
+			continue;
+		}
+		if (!gather_node(op, at, n, &part))
+			break;
+		child = part ? first_child(part) : NULL;
+		if (child) {
+			at++;
+			path_set(at, part, part->down, part->frame,
+				 mapdb_node_last(part));
+			n = child;
+			continue;
+		}
+		if (part)
+			op->batch[op->nr++] = part;
+		n = mapdb_lineage_next(part ?: n, at->lo, at->hi);
+	}
+	/* Whatever stopped us: with an empty batch, it is another's nodes. */
+	return n || op->path[0].blocked || at != op->path;
+}
+
+/* Finish */
+
+static void finish_events(struct mapdb_op *op, struct mapdb_node *n)
+{
+	if (n->space != op->actor)
+		mapdb_event(n->space, n->start, n->pages, n->rights, true);
+}
+
+/* Take the batch out of the trees; its nodes stay in memory. */
+static void finish_unlink(struct mapdb_op *op)
+{
+	struct mapdb_space *s = NULL;
+	unsigned int i;
+
+	for (i = 0; i < op->nr; i++) {
+		struct mapdb_node *n = op->batch[i];
+
+		if (n->space != s) {
+			if (s)
+				up_write(&s->lock);
+			s = n->space;
+			down_write(&s->lock);
+		}
+		rb_erase(&n->in_space, &s->nodes);
+		finish_events(op, n);
+		mapdb_unlink(n);
+	}
+	if (s)
+		up_write(&s->lock);
+	for (i = 0; i < op->nr; i++) {
+		struct mapdb_node *n = op->batch[i];
+
+		if (n->down)
+			mapdb_lineage_put(n->down);
+	}
+}
+
+/* Uncharge the batch, once for each run of one sponsor. */
+static void finish_uncharge(struct mapdb_op *op)
+{
+	struct ledger_counts sum = {}, c;
+	struct mapdb_sponsor *sp = NULL;
+	unsigned int i;
+
+	for (i = 0; i < op->nr; i++) {
+		struct mapdb_node *n = op->batch[i];
+
+		if (n->sponsor != sp) {
+			if (sp)
+				ledger_uncharge(&sp->ledger, &sum);
+			sum = (struct ledger_counts){};
+			sp = n->sponsor;
+		}
+		if (sp) {
+			mapdb_node_counts(n, &c);
+			ledger_counts_add(&sum, &c);
+		}
+	}
+	if (sp)
+		ledger_uncharge(&sp->ledger, &sum);
+}
+
+/* Nobody maps the frames of a root that is in the batch any more. */
+static void finish_frames(struct mapdb_op *op, struct mapdb_frames *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < op->nr; i++) {
+		struct mapdb_node *n = op->batch[i];
+
+		if (mapdb_node_is_root(n))
+			mapdb_free_frames(f->priv, n->frame, n->pages);
+		op->res.nodes++;
+		op->res.pages += n->pages;
+	}
+}
+
+/*
+ * Zap and free the batch, whose nodes are ZAPPING. No lock is held. Who waits
+ * for them is woken when all is done, the uncharge included.
+ */
+static void finish(struct mapdb_op *op, struct mapdb_frames *f)
+{
+	unsigned int i;
+
+	mapdb_batch_zap(op);
+	finish_frames(op, f);
+
+	mutex_lock(&f->lock);
+	finish_unlink(op);
+	finish_uncharge(op);
+	mapdb_frames_changed(f);
+	mutex_unlock(&f->lock);
+
+	for (i = 0; i < op->nr; i++)
+		mapdb_op_spare(op, op->batch[i]);
+	op->nr = 0;
+}
+
+/* Take the batch. The tree is locked. */
+static void take(struct mapdb_op *op)
+{
+	mapdb_batch_sort(op);
+	mapdb_batch_state(op, MAPDB_ZAPPING, 0);
+}
+
+/*
+ * Remove all in a part of a lineage, and all below. The tree is locked, before
+ * and after, but not in between; the caller pins the lineage.
+ */
+static void revoke_lineage(struct mapdb_op *op, struct mapdb_lineage *l, u32 lo,
+			   u32 hi)
+{
+	struct mapdb_frames *f = l->frames;
+	unsigned long change;
+	bool more;
+
+	for (;;) {
+		more = gather(op, l, lo, hi);
+		if (!op->nr && !more)
+			return;
+		take(op);
+		change = f->change;
+		mutex_unlock(&f->lock);
+
+		if (op->nr)
+			finish(op, f);
+		else if (!op->starved)
+			mapdb_frames_wait(f, change);
+		if (op->starved)
+			mapdb_op_refill(op);
+		cond_resched();
+		mutex_lock(&f->lock);
+	}
+}
+
+/* Revoke what is below a node that stays. */
+static void revoke_below(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
+			 u32 hi)
+{
+	struct mapdb_lineage *l = n->down;
+	struct mapdb_frames *f = mapdb_node_frames(n);
+	struct mapdb_revoke r = { .lineage = l, .lo = lo, .hi = hi };
+
+	if (!l || !mapdb_lineage_first(l, lo, hi))
+		return;
+	mapdb_lineage_get(l);
+	list_add(&r.link, &f->revokes);
+	revoke_lineage(op, l, lo, hi);
+	list_del(&r.link);
+	mapdb_frames_changed(f);
+	mapdb_lineage_put(l);
+}
+
+/*
+ * Bring the removal of a part of a node itself one step further. The tree is
+ * locked before and after. Return: false: another owns it, or a spare node is
+ * missing, so that nothing was done.
+ */
+static bool revoke_self(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
+			u32 hi)
+{
+	struct mapdb_frames *f = mapdb_node_frames(n);
+	struct mapdb_lineage *l;
+
+	if (n->state != MAPDB_LIVE)
+		return false;
+	n = mapdb_cut(op, n, lo, hi, true);
+	if (!n)
+		return false;
+	n->dying = 1;
+	if (first_child(n)) {
+		lo = n->frame;
+		hi = mapdb_node_last(n);
+		l = n->down;
+		mapdb_lineage_get(l);
+		revoke_lineage(op, l, lo, hi);
+		mapdb_lineage_put(l);
+		return true;
+	}
+	op->batch[op->nr++] = n;
+	take(op);
+	mutex_unlock(&f->lock);
+	finish(op, f);
+	mutex_lock(&f->lock);
+	return true;
+}
+
+/* Credit for the holes that a revoke is going to make */
+
+static bool is_hole(const struct mapdb_node *n, u32 lo, u32 hi)
+{
+	return n->frame < lo && mapdb_node_last(n) > hi;
+}
+
+/* May there be holes below @n? Only a child that begins before @lo can be. */
+static bool holes_below(const struct mapdb_node *n, u32 lo, u32 hi)
+{
+	struct mapdb_node *child;
+
+	if (!n->down)
+		return false;
+	child = mapdb_lineage_first(n->down, lo, hi);
+	return child && child->frame < lo;
+}
+
+/*
+ * Count the holes below @n that its sponsor pays for: nodes that begin before
+ * and end behind the range; so do those that they were derived from. The tree
+ * is locked, but not all the time: @n may be gone afterwards.
+ */
+static void count_holes(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
+			u32 hi)
+{
+	struct mapdb_frames *f = mapdb_node_frames(n);
+	struct mapdb_sponsor *sp = n->sponsor;
+	struct mapdb_walk *w = &op->walk;
+	unsigned int steps = 0;
+
+	mapdb_walk_start(w, n->down, lo, hi);
+	while ((n = mapdb_walk_next(w))) {
+		if (n->frame >= lo) {
+			mapdb_walk_leave(w);
+		} else if (is_hole(n, lo, hi) && n->state != MAPDB_PENDING) {
+			mapdb_op_reserve(op, sp, n);
+			mapdb_walk_enter(w, n);
+		}
+		if (++steps < MAPDB_BATCH)
+			continue;
+		steps = 0;
+		mutex_unlock(&f->lock);
+		cond_resched();
+		mutex_lock(&f->lock);
+	}
+}
+
+/*
+ * Reserve, before anything is touched, what the revoke adds to the sponsors of
+ * the nodes it starts from: who makes holes in what his own budget pays for
+ * must afford them.
+ */
+static int reserve_holes(struct mapdb_op *op, struct mapdb_space *s, u32 start,
+			 u32 end, bool self)
+{
+	struct mapdb_node *n;
+	u32 lo, hi, at = start;
+
+	for (;;) {
+		struct mapdb_frames *f;
+
+		mapdb_op_prepare(op);
+		n = at < end ? mapdb_lock_at(s, at, end) : NULL;
+		if (!n)
+			break;
+		f = mapdb_node_frames(n);
+		mapdb_overlap(n, at, end, &lo, &hi);
+		at = mapdb_node_end(n);
+		if (self && is_hole(n, lo, hi))
+			mapdb_op_reserve(op, n->sponsor, n);
+		if (n->sponsor && holes_below(n, lo, hi))
+			count_holes(op, n, lo, hi);
+		mapdb_frames_unlock(f);
+		cond_resched();
+	}
+	return mapdb_op_charge(op);
+}
+
+static bool may_make_holes(const struct mapdb_node *n, u32 lo, u32 hi,
+			   bool self)
+{
+	return n->sponsor &&
+	       ((self && is_hole(n, lo, hi)) || holes_below(n, lo, hi));
+}
+
+/*
+ * Is it certain at a glance that the revoke makes no holes? The usual case: the
+ * range lies in one node, and nothing below sticks out of it on the left.
+ */
+static bool needs_no_credit(struct mapdb_space *s, u32 start, u32 end,
+			    bool self)
+{
+	struct mapdb_node *n = mapdb_lock_at(s, start, end);
+	struct mapdb_frames *f;
+	bool sure;
+	u32 lo, hi;
+
+	if (!n)
+		return true;
+	f = mapdb_node_frames(n);
+	mapdb_overlap(n, start, end, &lo, &hi);
+	sure = mapdb_node_end(n) >= end && !may_make_holes(n, lo, hi, self);
+	mapdb_frames_unlock(f);
+	return sure;
+}
+
+/*
+ * Revoke one range of a space. What is mapped into it meanwhile is left alone:
+ * once the node at a place was seen, only what is dying there is ours.
+ */
+static void revoke_range(struct mapdb_op *op, struct mapdb_space *s, u32 start,
+			 u32 end, bool self)
+{
+	u32 lo, hi, at = start, seen = start;
+	struct mapdb_frames *f;
+	struct mapdb_node *n;
+
+	while (at < end && (n = mapdb_lock_at(s, at, end))) {
+		f = mapdb_node_frames(n);
+		mapdb_overlap(n, at, end, &lo, &hi);
+		if (n->start < seen && at < seen && !n->dying) {
+			at = mapdb_node_end(n);
+			mapdb_frames_unlock(f);
+			continue;
+		}
+		if (!self) {
+			at = mapdb_node_end(n);
+			revoke_below(op, n, lo, hi);
+			mapdb_frames_unlock(f);
+		} else {
+			u32 to = min(end, mapdb_node_end(n));
+
+			at = max(at, n->start);
+			if (revoke_self(op, n, lo, hi)) {
+				seen = max(seen, to);
+				mapdb_frames_unlock(f);
+			} else {
+				mapdb_op_wait(op, f);
+			}
+		}
+		cond_resched();
+	}
+}
+
+/**
+ * mapdb_unmap() - revoke what is derived from a range
+ * @s: a space
+ * @actor: who does it: what it revokes in there is no event to it
+ * @start: first page
+ * @pages: how many
+ * @self: revoke the range itself too
+ * @res: out: what was removed
+ *
+ * Context: process; may wait for other revokes. No locks held.
+ * Return: 0; -EDQUOT, -EBUSY: a budget does not allow the nodes that a hole
+ * adds, nothing was changed; -ENOMEM.
+ */
+int mapdb_unmap(struct mapdb_space *s, struct mapdb_space *actor, u32 start,
+		u32 pages, bool self, struct mapdb_unmap_result *res)
+{
+	struct mapdb_op *op = mapdb_op_alloc(actor, GFP_KERNEL | __GFP_NOFAIL);
+	int err = 0;
+
+	if (!needs_no_credit(s, start, start + pages, self))
+		err = reserve_holes(op, s, start, start + pages, self);
+	if (!err)
+		revoke_range(op, s, start, start + pages, self);
+	*res = op->res;
+	mapdb_op_free(op);
+	return err;
+}
+
+/**
+ * mapdb_release() - revoke all there is in a space that nobody uses any more
+ * @s: the space
+ *
+ * Context: process; may wait for other revokes.
+ */
+void mapdb_release(struct mapdb_space *s)
+{
+	struct mapdb_op *op = mapdb_op_alloc(s, GFP_KERNEL | __GFP_NOFAIL);
+
+	revoke_range(op, s, 0, U32_MAX, true);
+	WARN_ON_ONCE(!RB_EMPTY_ROOT(&s->nodes));
+	mapdb_op_free(op);
+}
+
+/* The oldest first node of a sponsor up to the mark; its tree is locked. */
+static struct mapdb_node *lock_first(struct mapdb_sponsor *sp)
+{
+	struct mapdb_frames *locked = NULL, *f;
+	struct mapdb_node *n;
+
+	for (;;) {
+		n = NULL;
+		f = NULL;
+		spin_lock(&sp->lock);
+		if (sp->first.next != &sp->mark) {
+			n = list_first_entry(&sp->first, struct mapdb_node,
+					     first);
+			f = mapdb_node_frames(n);
+			/* What is in the list is linked, and pins its tree. */
+			if (f != locked)
+				refcount_inc(&f->refs);
+		}
+		spin_unlock(&sp->lock);
+
+		if (f == locked)
+			return n;
+		if (locked)
+			mapdb_frames_unlock(locked);
+		if (!f)
+			return NULL;
+		mutex_lock(&f->lock);
+		locked = f;
+	}
+}
+
+static int reclaim_to_mark(struct mapdb_op *op, struct mapdb_sponsor *sp)
+{
+	struct mapdb_frames *f;
+	struct mapdb_node *n;
+
+	while ((n = lock_first(sp))) {
+		f = mapdb_node_frames(n);
+		/* What is dying is brought to its end. */
+		if (!n->dying && fatal_signal_pending(current)) {
+			mapdb_frames_unlock(f);
+			return -EINTR;
+		}
+		if (revoke_self(op, n, n->frame, mapdb_node_last(n)))
+			mapdb_frames_unlock(f);
+		else
+			mapdb_op_wait(op, f);
+		cond_resched();
+	}
+	return 0;
+}
+
+/**
+ * mapdb_reclaim() - revoke all that a sponsor pays for
+ * @sp: the sponsor
+ * @res: in and out: what was removed is added
+ *
+ * Covers all that was charged when it began. What is charged meanwhile, where
+ * the group is not locked, may be left.
+ *
+ * Context: process; may wait for other revokes.
+ * Return: 0; -EINTR: a fatal signal came, the rest still stands.
+ */
+int mapdb_reclaim(struct mapdb_sponsor *sp, struct mapdb_unmap_result *res)
+{
+	struct mapdb_op *op;
+	int err;
+
+	if (mutex_lock_killable(&sp->reclaim))
+		return -EINTR;
+	op = mapdb_op_alloc(NULL, GFP_KERNEL | __GFP_NOFAIL);
+	synchronize_srcu(mapdb_charging);
+
+	spin_lock(&sp->lock);
+	list_add_tail(&sp->mark, &sp->first);
+	spin_unlock(&sp->lock);
+
+	err = reclaim_to_mark(op, sp);
+
+	spin_lock(&sp->lock);
+	list_del_init(&sp->mark);
+	spin_unlock(&sp->lock);
+
+	res->nodes += op->res.nodes;
+	res->pages += op->res.pages;
+	mapdb_op_free(op);
+	mutex_unlock(&sp->reclaim);
+	return err;
+}

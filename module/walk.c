@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The mapping database: walks that leave nodes in place: revoke of rights, and
+ * query.
+ *
+ * Contract: a walk visits parents before children and drops the lock after
+ * MAPDB_BATCH nodes. It keeps its place by the key of the last node (frame, id)
+ * and a reference to the lineage, so any node may go or come meanwhile. What
+ * comes behind its back was derived from a node that it has already reduced,
+ * and so has no more rights than that.
+ *
+ * A revoke of rights first takes the rights (under the locks that faults take),
+ * then zaps the entries that may still have them. In between the nodes are
+ * owned (REDUCING), so that their spaces stay, and serve faults, with the
+ * rights that are left.
+ */
+#include "tree.h"
+
+/* The walk */
+
+static void walk_push(struct mapdb_walk *w, struct mapdb_lineage *l, u32 lo,
+		      u32 hi)
+{
+	struct mapdb_walk_level *at = &w->at[++w->level];
+
+	mapdb_lineage_get(l);
+	at->lineage = l;
+	at->lo = lo;
+	at->hi = hi;
+	at->frame = 0;
+	at->id = 0;
+}
+
+/* Begin at a lineage, which may be NULL: an empty walk. The tree is locked. */
+void mapdb_walk_start(struct mapdb_walk *w, struct mapdb_lineage *l, u32 lo,
+		      u32 hi)
+{
+	w->level = -1;
+	if (l)
+		walk_push(w, l, lo, hi);
+}
+
+/* No more of this lineage. */
+void mapdb_walk_leave(struct mapdb_walk *w)
+{
+	mapdb_lineage_put(w->at[w->level--].lineage);
+}
+
+/* The next node, or NULL at the end. The tree is locked. */
+struct mapdb_node *mapdb_walk_next(struct mapdb_walk *w)
+{
+	while (w->level >= 0) {
+		struct mapdb_walk_level *at = &w->at[w->level];
+		struct mapdb_node *n;
+
+		n = mapdb_lineage_after(at->lineage, at->frame, at->id, at->lo,
+					at->hi);
+		if (n) {
+			at->frame = n->frame;
+			at->id = n->id;
+			return n;
+		}
+		mapdb_walk_leave(w);
+	}
+	return NULL;
+}
+
+/* Go on below @n, the node just returned, or the part of it that was cut. */
+void mapdb_walk_enter(struct mapdb_walk *w, struct mapdb_node *n)
+{
+	struct mapdb_walk_level *at = &w->at[w->level];
+
+	if (n->state == MAPDB_PENDING || !n->down)
+		return;
+	walk_push(w, n->down, max(at->lo, n->frame),
+		  min(at->hi, mapdb_node_last(n)));
+}
+
+/* Go on behind @n, a part cut from the node just returned. */
+static void walk_move(struct mapdb_walk *w, struct mapdb_node *n)
+{
+	w->at[w->level].frame = n->frame;
+	w->at[w->level].id = n->id;
+}
+
+/* Let go of what the walk holds. The tree is locked. */
+void mapdb_walk_stop(struct mapdb_walk *w)
+{
+	while (w->level >= 0)
+		mapdb_walk_leave(w);
+}
+
+/* Revoke of rights */
+
+/* Zap the batch, whose nodes are REDUCING, and give it up. No lock is held. */
+static void reduce_finish(struct mapdb_op *op, struct mapdb_frames *f)
+{
+	mapdb_batch_zap(op);
+	mutex_lock(&f->lock);
+	mapdb_batch_state(op, MAPDB_LIVE, 0);
+	mapdb_frames_changed(f);
+	mutex_unlock(&f->lock);
+	op->nr = 0;
+}
+
+/* Take rights from the batch and own it. The tree is locked. */
+static void reduce_take(struct mapdb_op *op, u32 rights)
+{
+	unsigned int i;
+
+	for (i = 0; i < op->nr; i++) {
+		struct mapdb_node *n = op->batch[i];
+
+		op->res.nodes++;
+		op->res.pages += n->pages;
+		if (n->space != op->actor)
+			mapdb_event(n->space, n->start, n->pages,
+				    n->rights & rights, false);
+	}
+	mapdb_batch_sort(op);
+	mapdb_batch_state(op, MAPDB_REDUCING, rights);
+}
+
+/*
+ * Put @n into the batch, cut to lo..hi, if there is something to take from it.
+ * Return: the part; NULL: it is another's, or a spare node is missing.
+ */
+static struct mapdb_node *reduce_add(struct mapdb_op *op, struct mapdb_node *n,
+				     u32 lo, u32 hi, u32 rights)
+{
+	/* Who owns it may have taken the rights, and not zapped yet. */
+	if (n->state != MAPDB_LIVE)
+		return NULL;
+	if (!(n->rights & rights))
+		return n;
+	n = mapdb_cut(op, n, lo, hi, false);
+	if (n)
+		op->batch[op->nr++] = n;
+	return n;
+}
+
+/* Collect a batch. Return: false: stopped at a node that was not to be had. */
+static bool reduce_gather(struct mapdb_op *op, struct mapdb_walk *w, u32 rights)
+{
+	unsigned int steps = MAPDB_BATCH;
+	struct mapdb_walk_level *at;
+	struct mapdb_node *n;
+
+	while (steps-- && op->nr < MAPDB_BATCH && (n = mapdb_walk_next(w))) {
+		at = &w->at[w->level];
+		n = reduce_add(op, n, at->lo, at->hi, rights);
+		if (!n) {
+			/* Ids begin at 1: come back to this very node. */
+			at->id--;
+			return false;
+		}
+		walk_move(w, n);
+		mapdb_walk_enter(w, n);
+	}
+	return true;
+}
+
+/* Reduce all below a lineage. The tree is locked before and after. */
+static void reduce_lineage(struct mapdb_op *op, struct mapdb_lineage *l, u32 lo,
+			   u32 hi, u32 rights)
+{
+	struct mapdb_frames *f = l->frames;
+	struct mapdb_walk *w = &op->walk;
+	unsigned long change;
+	bool there;
+
+	mapdb_walk_start(w, l, lo, hi);
+	do {
+		there = reduce_gather(op, w, rights);
+		reduce_take(op, rights);
+		change = f->change;
+		mutex_unlock(&f->lock);
+
+		if (op->nr)
+			reduce_finish(op, f);
+		else if (!there && !op->starved)
+			mapdb_frames_wait(f, change);
+		if (op->starved)
+			mapdb_op_refill(op);
+		cond_resched();
+		mutex_lock(&f->lock);
+	} while (w->level >= 0);
+}
+
+/* Reduce a part of a node itself. As revoke_self() in revoke.c. */
+static bool reduce_self(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
+			u32 hi, u32 rights)
+{
+	struct mapdb_frames *f = mapdb_node_frames(n);
+
+	if (!reduce_add(op, n, lo, hi, rights))
+		return false;
+	reduce_take(op, rights);
+	mutex_unlock(&f->lock);
+	reduce_finish(op, f);
+	mutex_lock(&f->lock);
+	return true;
+}
+
+static void reduce_range(struct mapdb_op *op, struct mapdb_space *s, u32 start,
+			 u32 end, bool self, u32 rights)
+{
+	struct mapdb_node *n;
+	u32 lo, hi, at = start;
+
+	while (at < end && (n = mapdb_lock_at(s, at, end))) {
+		struct mapdb_frames *f = mapdb_node_frames(n);
+		struct mapdb_lineage *l = n->down;
+		u32 next = mapdb_node_end(n);
+
+		mapdb_overlap(n, at, end, &lo, &hi);
+		if (l)
+			mapdb_lineage_get(l);
+		if (self && !reduce_self(op, n, lo, hi, rights)) {
+			if (l)
+				mapdb_lineage_put(l);
+			mapdb_op_wait(op, f);
+			continue;
+		}
+		if (l) {
+			reduce_lineage(op, l, lo, hi, rights);
+			mapdb_lineage_put(l);
+		}
+		mapdb_frames_unlock(f);
+		at = next;
+		cond_resched();
+	}
+}
+
+/* Will @n be cut between frames @x and @x + 1? */
+static bool crosses(const struct mapdb_node *n, u32 x, u32 rights)
+{
+	return n->state != MAPDB_PENDING && (n->rights & rights) &&
+	       n->frame <= x && mapdb_node_last(n) > x;
+}
+
+/*
+ * Count the nodes below a lineage that will be cut behind frame @x; what they
+ * were derived from contains the same frames. The tree is locked, but not all
+ * the time.
+ */
+static void count_cuts(struct mapdb_op *op, struct mapdb_lineage *l, u32 x,
+		       struct mapdb_sponsor *sp, u32 rights)
+{
+	struct mapdb_frames *f = l->frames;
+	struct mapdb_walk *w = &op->walk;
+	unsigned int steps = 0;
+	struct mapdb_node *n;
+
+	mapdb_walk_start(w, l, x, x);
+	while ((n = mapdb_walk_next(w))) {
+		if (crosses(n, x, rights)) {
+			mapdb_op_reserve(op, sp, n);
+			mapdb_walk_enter(w, n);
+		}
+		if (++steps < MAPDB_BATCH)
+			continue;
+		steps = 0;
+		mutex_unlock(&f->lock);
+		cond_resched();
+		mutex_lock(&f->lock);
+	}
+}
+
+/* As reserve_holes() in revoke.c: what has fewer rights is a node of its own. */
+static int reserve_cuts(struct mapdb_op *op, struct mapdb_space *s, u32 start,
+			u32 end, bool self, u32 rights)
+{
+	struct mapdb_node *n;
+	u32 lo, hi, at = start;
+
+	for (;;) {
+		struct mapdb_sponsor *sp;
+		struct mapdb_lineage *l;
+		struct mapdb_frames *f;
+
+		mapdb_op_prepare(op);
+		n = at < end ? mapdb_lock_at(s, at, end) : NULL;
+		if (!n)
+			break;
+		f = mapdb_node_frames(n);
+		sp = n->sponsor;
+		l = n->down;
+		mapdb_overlap(n, at, end, &lo, &hi);
+		at = mapdb_node_end(n);
+		if (l)
+			mapdb_lineage_get(l);
+		if (self && lo && crosses(n, lo - 1, rights))
+			mapdb_op_reserve(op, sp, n);
+		if (self && crosses(n, hi, rights))
+			mapdb_op_reserve(op, sp, n);
+		if (l) {
+			/* The lock may be dropped from here on: @n may go. */
+			if (lo)
+				count_cuts(op, l, lo - 1, sp, rights);
+			count_cuts(op, l, hi, sp, rights);
+			mapdb_lineage_put(l);
+		}
+		mapdb_frames_unlock(f);
+		cond_resched();
+	}
+	return mapdb_op_charge(op);
+}
+
+/**
+ * mapdb_reduce() - take rights from what is derived from a range
+ * @s: a space; what it loses itself is no event to it
+ * @start: first page
+ * @pages: how many
+ * @self: also from the range itself
+ * @rights: of W, X and D
+ * @res: out: what was reduced
+ *
+ * Context: process; may wait for other operations. No locks held.
+ * Return: 0; -EDQUOT, -EBUSY: a budget does not allow the nodes that a cut
+ * adds, -ENOMEM: nothing was changed.
+ */
+int mapdb_reduce(struct mapdb_space *s, u32 start, u32 pages, bool self,
+		 u32 rights, struct mapdb_unmap_result *res)
+{
+	struct mapdb_op *op = mapdb_op_alloc(s, GFP_KERNEL);
+	int err;
+
+	if (!op)
+		return -ENOMEM;
+	err = reserve_cuts(op, s, start, start + pages, self, rights);
+	if (!err)
+		reduce_range(op, s, start, start + pages, self, rights);
+	*res = op->res;
+	mapdb_op_free(op);
+	return err;
+}
+
+/* Query */
+
+static void info_set(struct mapdb_info *info, const struct mapdb_node *n)
+{
+	*info = (struct mapdb_info){
+		.start = n->start,
+		.pages = n->pages,
+		.rights = n->rights,
+		.depth = n->depth,
+		.root = mapdb_node_is_root(n),
+		.first = mapdb_node_is_first(n),
+		.sponsor = n->sponsor ? n->sponsor->id : 0,
+	};
+}
+
+/* Count what was derived from @n. Its tree is locked, but not all the time. */
+static int count_below(struct mapdb_op *op, struct mapdb_node *n, u64 *count)
+{
+	struct mapdb_frames *f = mapdb_node_frames(n);
+	unsigned int steps = 0;
+	int err = 0;
+
+	mapdb_walk_start(&op->walk, n->down, n->frame, mapdb_node_last(n));
+	while ((n = mapdb_walk_next(&op->walk))) {
+		*count += n->state != MAPDB_PENDING;
+		mapdb_walk_enter(&op->walk, n);
+		if (++steps < MAPDB_BATCH)
+			continue;
+		steps = 0;
+		mutex_unlock(&f->lock);
+		cond_resched();
+		if (fatal_signal_pending(current))
+			err = -EINTR;
+		mutex_lock(&f->lock);
+		if (err)
+			break;
+	}
+	mapdb_walk_stop(&op->walk);
+	return err;
+}
+
+/**
+ * mapdb_query() - what stands at a page
+ * @s: the space
+ * @page: the page
+ * @next: or else the first mapping behind it
+ * @count: count the descendants
+ * @info: out
+ *
+ * Return: 0, -ENOENT, -ENOMEM, -EINTR.
+ */
+int mapdb_query(struct mapdb_space *s, u32 page, bool next, bool count,
+		struct mapdb_info *info)
+{
+	struct mapdb_op *op = count ? mapdb_op_alloc(s, GFP_KERNEL) : NULL;
+	struct mapdb_node *n;
+	struct mapdb_frames *f;
+	int err = -ENOENT;
+
+	if (count && !op)
+		return -ENOMEM;
+	n = mapdb_lock_at(s, page, next ? U32_MAX : page + 1);
+	if (n) {
+		f = mapdb_node_frames(n);
+		info_set(info, n);
+		err = count ? count_below(op, n, &info->descendants) : 0;
+		mapdb_frames_unlock(f);
+	}
+	if (op)
+		mapdb_op_free(op);
+	return err;
+}
