@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The ledger: charge, refuse, re-price.
+ *
+ * Contract
+ *   - ledger_try_charge() charges every level below the root or none. It
+ *     refuses with -EDQUOT where a limit would be exceeded and with -EBUSY
+ *     where a group is locked, and counts that at the group that refused.
+ *     Whether a charge fits depends on what is charged, never on what somebody
+ *     else is trying to charge.
+ *   - ledger_charge() cannot fail: for what has happened already. Usage may
+ *     exceed the limit by it, which is counted as "over" at each such level.
+ *   - A limit may be set below the usage; that refuses further charges and
+ *     changes nothing else.
+ *   - ledger_uncharge() takes back exactly what was charged, whatever the
+ *     prices were then and are now.
+ *   - An event counts at the group that it is about (event_local), and at this
+ *     group and all those above it but the root (event).
+ *
+ * N.B. a group with prices of its own is measured by them, the groups above by
+ * theirs: nobody gets around a limit of somebody above by declaring his own
+ * clean-up cheap.
+ *
+ * See ledger.h for the locks. Portable: nothing here but what os.h offers.
+ */
+#include "ledger.h"
+
+/* Events of one operation: bit i of @levels is the i-th level from below. */
+struct ledger_raised {
+	u64 levels;
+	u64 n[LEDGER_EVENTS];
+};
+
+/*
+ * Deeper levels share the last bit. Then a level may be told of an event of
+ * its own that it did not have, which costs a reader one look.
+ */
+#define LEDGER_LEVEL_BITS	64
+
+static u64 level_bit(unsigned int level)
+{
+	return 1ULL << min_t(unsigned int, level, LEDGER_LEVEL_BITS - 1);
+}
+
+static u64 add_saturating(u64 a, u64 b)
+{
+	u64 sum;
+
+	return check_add_overflow(a, b, &sum) ? U64_MAX : sum;
+}
+
+static u64 mul_saturating(u64 a, u64 b)
+{
+	u64 product;
+
+	return check_mul_overflow(a, b, &product) ? U64_MAX : product;
+}
+
+/* ns for @c at prices @p. */
+u64 ledger_cost(const struct ledger_prices *p, const struct ledger_counts *c)
+{
+	u64 ns = 0;
+	int k;
+
+	for (k = 0; k < LEDGER_KINDS; k++)
+		ns = add_saturating(ns, mul_saturating(p->ns[k], c->n[k]));
+	return ns;
+}
+
+/* Prices */
+
+static bool ledger_is_root(const struct ledger *l)
+{
+	return !l->parent;
+}
+
+/* Notice that the root's prices have changed. */
+static void domain_follow_root(struct ledger_domain *d)
+{
+	struct ledger_domain *root = &d->root->own_domain;
+
+	/*
+	 * Without the root's lock: who set the price before this charge began
+	 * is seen, and who sets one meanwhile comes after it.
+	 */
+	if (likely(READ_ONCE(root->version) == d->root_version))
+		return;
+	spin_lock(&root->lock);
+	d->prices = root->prices;
+	d->root_version = root->version;
+	spin_unlock(&root->lock);
+	d->version++;
+}
+
+static bool ledger_is_current(const struct ledger *l)
+{
+	return l->version == l->domain->version;
+}
+
+/*
+ * Look up the prices of @l again, and of those above it as far as that takes,
+ * so that a whole path is brought up to date in time linear in its length.
+ */
+static void ledger_refresh(struct ledger *l)
+{
+	const struct ledger_prices *prices = &l->domain->prices;
+	struct ledger *end, *at;
+
+	for (end = l; end->parent; end = end->parent) {
+		if (end->has_prices) {
+			prices = &end->own_prices;
+			break;
+		}
+		if (ledger_is_current(end)) {
+			prices = end->prices;
+			break;
+		}
+	}
+	for (at = l; at->parent; at = at->parent) {
+		at->prices = prices;
+		at->usage = ledger_cost(prices, &at->count);
+		at->version = at->domain->version;
+		if (at == end)
+			break;
+	}
+}
+
+static void ledger_lock(struct ledger *l)
+{
+	spin_lock(&l->domain->lock);
+	if (!ledger_is_root(l))
+		domain_follow_root(l->domain);
+}
+
+static void ledger_unlock(struct ledger *l)
+{
+	spin_unlock(&l->domain->lock);
+}
+
+static void ledger_sync(struct ledger *l)
+{
+	lockdep_assert_held(&l->domain->lock);
+	if (unlikely(!ledger_is_current(l)))
+		ledger_refresh(l);
+}
+
+/* Events */
+
+/* @ev is about @l, the @level-th from where the operation started. */
+static void ledger_raise(struct ledger_raised *r, struct ledger *l,
+			 unsigned int level, enum ledger_event ev)
+{
+	r->levels |= level_bit(level);
+	r->n[ev]++;
+	l->event_local[ev]++;
+}
+
+/* Count at @l what was raised there and below. */
+static void ledger_pass_on(const struct ledger_raised *r, struct ledger *l)
+{
+	int ev;
+
+	for (ev = 0; ev < LEDGER_EVENTS; ev++)
+		l->event[ev] += r->n[ev];
+}
+
+static void ledger_tell(const struct ledger_raised *r, struct ledger *l)
+{
+	unsigned int level;
+	bool below = false, local;
+
+	for (level = 0; l->parent; l = l->parent, level++) {
+		local = r->levels & level_bit(level);
+		below |= local;
+		if (below)
+			ledger_notify(l, local);
+	}
+}
+
+/* Charge */
+
+/* Does @l alone admit @cost more? */
+static int ledger_admit(const struct ledger *l, u64 cost,
+			enum ledger_event *why)
+{
+	if (unlikely(l->locked)) {
+		*why = LEDGER_EV_LOCKED;
+		return -EBUSY;
+	}
+	if (unlikely(add_saturating(l->usage, cost) > l->max)) {
+		*why = LEDGER_EV_MAX;
+		return -EDQUOT;
+	}
+	return 0;
+}
+
+static int ledger_admit_all(struct ledger *l, const struct ledger_counts *c,
+			    struct ledger_raised *r)
+{
+	const struct ledger_prices *prices = NULL;
+	enum ledger_event why;
+	unsigned int level;
+	u64 cost = 0;
+	int err = 0;
+
+	for (level = 0; l->parent; l = l->parent, level++) {
+		ledger_sync(l);
+		if (l->prices != prices) {
+			prices = l->prices;
+			cost = ledger_cost(prices, c);
+		}
+		err = ledger_admit(l, cost, &why);
+		if (unlikely(err)) {
+			ledger_raise(r, l, level, why);
+			break;
+		}
+	}
+	if (unlikely(err)) {
+		for (; l->parent; l = l->parent)
+			ledger_pass_on(r, l);
+	}
+	return err;
+}
+
+static void ledger_note_peak(struct ledger *l)
+{
+	if (l->usage > l->low_peak) {
+		l->low_peak = l->usage;
+		if (l->usage > l->peak)
+			l->peak = l->usage;
+	}
+}
+
+/* Put @c on the account of @l alone; true: usage rose above high by it. */
+static bool ledger_add(struct ledger *l, const struct ledger_counts *c,
+		       u64 cost)
+{
+	u64 before = l->usage;
+	int k;
+
+	for (k = 0; k < LEDGER_KINDS; k++)
+		l->count.n[k] = add_saturating(l->count.n[k], c->n[k]);
+	l->usage = add_saturating(before, cost);
+	ledger_note_peak(l);
+	return before <= l->high && l->usage > l->high;
+}
+
+static void ledger_add_all(struct ledger *l, const struct ledger_counts *c,
+			   bool over, struct ledger_raised *r)
+{
+	const struct ledger_prices *prices = NULL;
+	unsigned int level;
+	u64 cost = 0;
+
+	for (level = 0; l->parent; l = l->parent, level++) {
+		ledger_sync(l);
+		if (l->prices != prices) {
+			prices = l->prices;
+			cost = ledger_cost(prices, c);
+		}
+		if (unlikely(ledger_add(l, c, cost)))
+			ledger_raise(r, l, level, LEDGER_EV_HIGH);
+		if (over && l->usage > l->max)
+			ledger_raise(r, l, level, LEDGER_EV_OVER);
+		if (unlikely(r->levels))
+			ledger_pass_on(r, l);
+	}
+}
+
+/**
+ * ledger_try_charge() - charge if every level allows it
+ * @l: where to charge, not the root; the caller keeps it in memory
+ * @c: what
+ *
+ * Context: does not sleep; takes the domain lock.
+ * Return: 0, -EDQUOT a limit would be exceeded, -EBUSY a group is locked.
+ */
+int ledger_try_charge(struct ledger *l, const struct ledger_counts *c)
+{
+	struct ledger_raised r = {};
+	int err;
+
+	if (ledger_counts_zero(c))
+		return 0;
+	rcu_read_lock();
+	ledger_lock(l);
+	err = ledger_admit_all(l, c, &r);
+	if (likely(!err))
+		ledger_add_all(l, c, false, &r);
+	ledger_unlock(l);
+	if (unlikely(r.levels))
+		ledger_tell(&r, l);
+	rcu_read_unlock();
+	return err;
+}
+
+/**
+ * ledger_charge() - charge regardless of limits and locks
+ * @l: where to charge, not the root; the caller keeps it in memory
+ * @c: what
+ *
+ * Context: does not sleep; takes the domain lock.
+ */
+void ledger_charge(struct ledger *l, const struct ledger_counts *c)
+{
+	struct ledger_raised r = {};
+
+	if (ledger_counts_zero(c))
+		return;
+	rcu_read_lock();
+	ledger_lock(l);
+	ledger_add_all(l, c, true, &r);
+	ledger_unlock(l);
+	if (unlikely(r.levels))
+		ledger_tell(&r, l);
+	rcu_read_unlock();
+}
+
+/* Take @c off the account of @l alone. */
+static void ledger_sub(struct ledger *l, const struct ledger_counts *c,
+		       u64 cost)
+{
+	bool saturated = l->usage == U64_MAX;
+	int k;
+
+	for (k = 0; k < LEDGER_KINDS; k++) {
+		if (WARN_ON_ONCE(c->n[k] > l->count.n[k])) {
+			l->count.n[k] = 0;
+			saturated = true;
+		} else {
+			l->count.n[k] -= c->n[k];
+		}
+	}
+	if (unlikely(saturated))
+		l->usage = ledger_cost(l->prices, &l->count);
+	else
+		l->usage -= cost;
+}
+
+/**
+ * ledger_uncharge() - take a charge back
+ * @l: where it was charged; may be freed as soon as this returns
+ * @c: what
+ *
+ * Context: does not sleep; takes the domain lock.
+ */
+void ledger_uncharge(struct ledger *l, const struct ledger_counts *c)
+{
+	const struct ledger_prices *prices = NULL;
+	struct ledger *at;
+	u64 cost = 0;
+	bool idle;
+
+	if (ledger_counts_zero(c))
+		return;
+	/* The domain lock may be freed right after it is given up. */
+	rcu_read_lock();
+	ledger_lock(l);
+	for (at = l; at->parent; at = at->parent) {
+		ledger_sync(at);
+		if (at->prices != prices) {
+			prices = at->prices;
+			cost = ledger_cost(prices, c);
+		}
+		ledger_sub(at, c, cost);
+	}
+	idle = ledger_counts_zero(&l->count);
+	ledger_unlock(l);
+	if (idle)
+		ledger_idle(l);
+	rcu_read_unlock();
+}
+
+/* Look */
+
+/* Expected clean-up time of all that is charged at @l and below it, ns. */
+u64 ledger_usage(struct ledger *l)
+{
+	u64 usage;
+
+	if (ledger_is_root(l))
+		return 0;
+	ledger_lock(l);
+	ledger_sync(l);
+	usage = l->usage;
+	ledger_unlock(l);
+	return usage;
+}
+
+bool ledger_is_zero(struct ledger *l)
+{
+	bool zero;
+
+	ledger_lock(l);
+	zero = ledger_counts_zero(&l->count);
+	ledger_unlock(l);
+	return zero;
+}
+
+/**
+ * ledger_get_state() - copy all that a reader may want, as of one moment
+ * @l: the ledger; of the root only the prices mean something
+ * @s: where to
+ *
+ * Context: does not sleep; takes the domain lock.
+ */
+void ledger_get_state(struct ledger *l, struct ledger_state *s)
+{
+	ledger_lock(l);
+	if (!ledger_is_root(l)) {
+		ledger_sync(l);
+		/* A price that rose may have lifted the usage above the peak. */
+		ledger_note_peak(l);
+	}
+	*s = (struct ledger_state) {
+		.count = l->count,
+		.prices = *l->prices,
+		.own_prices = l->has_prices,
+		.locked = l->locked,
+		.usage = l->usage,
+		.max = l->max,
+		.high = l->high,
+		.peak = l->peak,
+		.low_peak = l->low_peak,
+	};
+	memcpy(s->event, l->event, sizeof(s->event));
+	memcpy(s->event_local, l->event_local, sizeof(s->event_local));
+	ledger_unlock(l);
+}
+
+/* Set */
+
+void ledger_set_max(struct ledger *l, u64 ns)
+{
+	ledger_lock(l);
+	l->max = ns;
+	ledger_unlock(l);
+}
+
+void ledger_set_high(struct ledger *l, u64 ns)
+{
+	ledger_lock(l);
+	l->high = ns;
+	ledger_unlock(l);
+}
+
+void ledger_set_locked(struct ledger *l, bool locked)
+{
+	ledger_lock(l);
+	l->locked = locked;
+	ledger_unlock(l);
+}
+
+/*
+ * Prices in force here or below have changed. READ_ONCE() in
+ * domain_follow_root() is the other side, for the root.
+ */
+static void ledger_changed(struct ledger *l)
+{
+	lockdep_assert_held(&l->domain->lock);
+	WRITE_ONCE(l->domain->version, l->domain->version + 1);
+}
+
+/**
+ * ledger_set_prices() - give a ledger prices of its own
+ * @l: the ledger, or the root
+ * @prices: the prices
+ * @kinds: bit per kind: which of @prices to take; the others stay what they
+ *	are now, but are the ledger's own from now on, too
+ *
+ * Holds at once for what is already charged, here and below.
+ *
+ * Context: does not sleep; takes the domain lock, in constant time.
+ */
+void ledger_set_prices(struct ledger *l, const struct ledger_prices *prices,
+		       unsigned int kinds)
+{
+	struct ledger_prices set;
+	int k;
+
+	ledger_lock(l);
+	if (!ledger_is_root(l))
+		ledger_sync(l);
+	set = *l->prices;
+	for (k = 0; k < LEDGER_KINDS; k++) {
+		if (kinds & (1U << k))
+			set.ns[k] = prices->ns[k];
+	}
+	if (ledger_is_root(l)) {
+		l->own_domain.prices = set;
+	} else {
+		l->own_prices = set;
+		l->has_prices = true;
+	}
+	ledger_changed(l);
+	ledger_unlock(l);
+}
+
+/* Drop the own prices of @l, which is not the root. */
+void ledger_inherit_prices(struct ledger *l)
+{
+	ledger_lock(l);
+	l->has_prices = false;
+	ledger_changed(l);
+	ledger_unlock(l);
+}
+
+/**
+ * ledger_reset_peak() - start measuring a new low peak
+ * @l: the ledger
+ * @usage: where the new peak starts
+ *
+ * Return: the low peak until now.
+ */
+u64 ledger_reset_peak(struct ledger *l, u64 *usage)
+{
+	u64 old;
+
+	ledger_lock(l);
+	ledger_sync(l);
+	ledger_note_peak(l);
+	old = l->low_peak;
+	l->low_peak = l->usage;
+	*usage = l->usage;
+	ledger_unlock(l);
+	return old;
+}
+
+/* Make */
+
+static void ledger_init_common(struct ledger *l)
+{
+	memset(l, 0, sizeof(*l));
+	l->max = LEDGER_NO_LIMIT;
+	l->high = LEDGER_NO_LIMIT;
+}
+
+/**
+ * ledger_init_root() - make the root, which only has prices
+ * @l: the ledger
+ * @prices: its prices
+ */
+void ledger_init_root(struct ledger *l, const struct ledger_prices *prices)
+{
+	ledger_init_common(l);
+	l->domain = &l->own_domain;
+	spin_lock_init(&l->domain->lock);
+	l->domain->root = l;
+	l->domain->prices = *prices;
+	l->prices = &l->domain->prices;
+	l->has_prices = true;
+}
+
+/**
+ * ledger_init() - make an empty ledger
+ * @l: the ledger
+ * @parent: one level up; stays in memory as long as @l
+ */
+void ledger_init(struct ledger *l, struct ledger *parent)
+{
+	ledger_init_common(l);
+	l->parent = parent;
+	l->domain = parent->domain;
+	if (ledger_is_root(parent)) {
+		l->domain = &l->own_domain;
+		spin_lock_init(&l->domain->lock);
+		l->domain->root = parent;
+		/* Not 0: no ledger in it is up to date yet. */
+		l->domain->version = 1;
+		spin_lock(&parent->domain->lock);
+		l->domain->prices = parent->domain->prices;
+		l->domain->root_version = parent->domain->version;
+		spin_unlock(&parent->domain->lock);
+	}
+	ledger_lock(l);
+	ledger_refresh(l);
+	ledger_unlock(l);
+}
