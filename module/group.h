@@ -9,18 +9,86 @@
  * these are the ones that have brumm.* files. A task in another one belongs to
  * the nearest ancestor that is a group. The root is not one: it sponsors
  * nothing and is NULL wherever a sponsor is meant.
+ *
+ * A cgroup that loses the memory controller and gets it back starts anew, with
+ * another group, as it does with another struct mem_cgroup.
  */
 #ifndef BRUMM_GROUP_H
 #define BRUMM_GROUP_H
 
+#include <linux/kernfs.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/refcount.h>
+#include <linux/workqueue.h>
+
 #include "mapdb.h"
 
-struct cgroup;
+struct cgroup_subsys_state;
 
+/* Bits of brumm_group.notify_files. */
+enum {
+	GROUP_EVENTS,
+	GROUP_EVENTS_LOCAL,
+};
+
+/**
+ * struct group_reclaims - what reclaims of a group took
+ * @nr: how many ran to their end
+ * @last_predicted: usage when the last one began, ns
+ * @last_measured: what it took, ns
+ * @worst_predicted: the same of the one that took longest
+ * @worst_measured: and what it took
+ */
+struct group_reclaims {
+	u64 nr;
+	u64 last_predicted;
+	u64 last_measured;
+	u64 worst_predicted;
+	u64 worst_measured;
+};
+
+/**
+ * struct brumm_group - a cgroup that somebody needs
+ * @sp: what the mapping database knows of it
+ * @parent: one level up; holds a reference to it
+ * @css_serial: serial number of the memory css: a cgroup with another one has
+ *	another group
+ * @refs: one while it is in the tree of groups, one of each child, and those
+ *	given out
+ * @gone: the cgroup is gone: free this when nothing needs it any more
+ * @checks: in the list of those to be looked at for that
+ * @children: groups below
+ * @sibling: in @parent->children
+ * @dir: the cgroup's directory
+ * @notify: work that notifies who waits for the event files
+ * @notify_files: which: bits %GROUP_EVENTS, %GROUP_EVENTS_LOCAL
+ * @notified_at: jiffies when it last ran
+ * @lock: protects @watches and @reclaims
+ * @watches: those who reset the peak for themselves
+ * @reclaims: see there
+ */
+struct brumm_group {
+	struct mapdb_sponsor sp;
+	struct brumm_group *parent;
+	u64 css_serial;
+	refcount_t refs;
+	bool gone;
+	struct list_head checks;
+	struct list_head children;
+	struct list_head sibling;
+	struct kernfs_node *dir;
+	struct delayed_work notify;
+	unsigned long notify_files;
+	unsigned long notified_at;
+	struct mutex lock;	/* protects what follows */
+	struct rb_root watches;
+	struct group_reclaims reclaims;
+};
+
+/* group.c */
 int group_init(void);
 void group_exit(void);
-int knobs_init(void);
-void knobs_exit(void);
 
 /*
  * References keep a group whose cgroup is gone. What is charged keeps it too,
@@ -32,5 +100,31 @@ void group_put(struct mapdb_sponsor *sp);
 
 /* Is @up the same as @sp or above it? */
 bool group_is_above(struct mapdb_sponsor *up, struct mapdb_sponsor *sp);
+
+/* For the knobs. @css is a memory css whose files are there and stay so. */
+struct brumm_group *group_get_css(struct cgroup_subsys_state *css);
+struct brumm_group *group_find_css(struct cgroup_subsys_state *css);
+void group_get_state(struct cgroup_subsys_state *css, struct ledger_state *s);
+void group_get_reclaims(struct cgroup_subsys_state *css,
+			struct group_reclaims *r);
+void group_default_prices(struct brumm_group *g);
+struct brumm_group *group_next_below(struct brumm_group *top,
+				     struct brumm_group *prev);
+bool group_is_root(const struct brumm_group *g);
+
+static inline struct brumm_group *group_of(struct mapdb_sponsor *sp)
+{
+	return container_of(sp, struct brumm_group, sp);
+}
+
+/* knobs.c */
+int knobs_init(void);
+void knobs_exit(void);
+/* Are there brumm.* files? */
+bool knobs_present(void);
+
+/* Files that are notified. */
+#define KNOB_EVENTS		"brumm.events"
+#define KNOB_EVENTS_LOCAL	"brumm.events.local"
 
 #endif /* BRUMM_GROUP_H */
