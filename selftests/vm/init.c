@@ -333,6 +333,31 @@ static void find_ports(void)
 }
 
 /*
+ * The runner has an emulated kernel boot on one CPU: see kernel_args(). Bringing
+ * up the others takes a while and is done beside the rest of the set-up.
+ */
+static pid_t start_cpus(void)
+{
+	pid_t child = fork();
+	char path[64];
+	int i;
+
+	if (child < 0)
+		die("fork");
+	if (child)
+		return child;
+	for (i = 1; i < conf.cpus; i++) {
+		snprintf(path, sizeof(path),
+			 "/sys/devices/system/cpu/cpu%d/online", i);
+		if (write_file(path, "1")) {
+			say("error bring up CPU %d: %s", i, strerror(errno));
+			_exit(1);
+		}
+	}
+	_exit(0);
+}
+
+/*
  * The host's root, read-only, below a tmpfs that takes all writes; then make
  * it ours. The switch is a move and a chroot, not a pivot_root: the initramfs
  * cannot be pivoted away.
@@ -376,7 +401,11 @@ static void mount_shared(void)
 
 static void mount_kernel_interfaces(void)
 {
+	char *modprobe = read_file("/proc/sys/kernel/modprobe", NULL);
 	int i;
+
+	/* A file system that is missing, or wants more, must not start modprobe. */
+	write_file("/proc/sys/kernel/modprobe", "\n");
 
 	for (i = 0; i < conf.n_tmpfs; i++)
 		must_mount("tmpfs", conf.tmpfs[i], "tmpfs", 0,
@@ -389,8 +418,10 @@ static void mount_kernel_interfaces(void)
 	try_mount("debugfs", "/sys/kernel/debug", NULL);
 	try_mount("tracefs", "/sys/kernel/tracing", NULL);
 	try_mount("securityfs", "/sys/kernel/security", NULL);
-	try_mount("configfs", "/sys/kernel/config", NULL);
 	try_mount("bpf", "/sys/fs/bpf", "mode=700");
+	if (modprobe)
+		write_file("/proc/sys/kernel/modprobe", modprobe);
+	free(modprobe);
 	if (symlink("/proc/self/fd", "/dev/fd") ||
 	    symlink("/proc/self/fd/0", "/dev/stdin") ||
 	    symlink("/proc/self/fd/1", "/dev/stdout") ||
@@ -410,20 +441,6 @@ static void setup_cgroups(void)
 		if (write_file("/sys/fs/cgroup/cgroup.subtree_control", ctrl[i]) &&
 		    strcmp(ctrl[i], "+io"))
 			die("enable the cgroup controller %s", ctrl[i] + 1);
-}
-
-/* The runner may have the kernel boot on one CPU: see kernel_args(). */
-static void bring_up_cpus(void)
-{
-	char path[64];
-	int i;
-
-	for (i = 1; i < conf.cpus; i++) {
-		snprintf(path, sizeof(path),
-			 "/sys/devices/system/cpu/cpu%d/online", i);
-		if (write_file(path, "1"))
-			die("bring up CPU %d", i);
-	}
 }
 
 static void setup_host(void)
@@ -675,7 +692,8 @@ static void check(void)
 
 int main(void)
 {
-	int i, code;
+	int i, code, status;
+	pid_t cpus;
 
 	must_mount("proc", "/proc", "proc", 0, NULL);
 	must_mount("sysfs", "/sys", "sysfs", 0, NULL);
@@ -686,13 +704,18 @@ int main(void)
 	for (i = 0; i < conf.n_load; i++)
 		if (load_module(conf.load[i], ""))
 			die("load %s", conf.load[i]);
+	say("stage drivers");
 	find_ports();
+	cpus = start_cpus();
 	enter_root();
+	say("stage root");
 	mount_kernel_interfaces();
 	mount_shared();
-	bring_up_cpus();
+	say("stage mounts");
 	setup_cgroups();
 	setup_host();
+	if (waitpid(cpus, &status, 0) != cpus || status)
+		power_off();
 	if (conf.kmemleak) {
 		/* clear forgets what was reported, so have it reported first. */
 		kmemleak_order("scan");
