@@ -256,9 +256,9 @@ static void sponsor_is_checked(void)
 	CHECK_RET(dev_map_for(w, 0, 1, to, 0, R, fds[0]), -EBADF);
 	CHECK_RET(dev_map_for(w, 0, 1, to, 0, R, w), -EBADF);
 	CHECK_EQ(dev_nodes(to), 0);
-	/* Naming the root: nobody pays. */
-	CHECK_OK(dev_map_for(w, 0, 1, to, 0, R, top));
-	CHECK_EQ(sponsor_at(to, 0), 0);
+	/* The root sponsors nothing. */
+	CHECK_RET(dev_map_for(w, 0, 1, to, 0, R, top), -EINVAL);
+	CHECK_EQ(dev_nodes(to), 0);
 	CHECK_OK(dev_map_for(w, 0, 1, to, 1, R, cg));
 	CHECK_EQ(sponsor_at(to, 1), cg_id(cg));
 }

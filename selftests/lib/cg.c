@@ -69,9 +69,9 @@ int64_t cg_key(int cgroup, const char *file, const char *key)
 struct cg_counts cg_counts(int cgroup)
 {
 	return (struct cg_counts){
-		.lookup = cg_key(cgroup, "brumm.stat", "lookup"),
-		.map = cg_key(cgroup, "brumm.stat", "map"),
-		.pt = cg_key(cgroup, "brumm.stat", "pt"),
+		.lookup = cg_key(cgroup, "brumm.stat", "lookup_count"),
+		.map = cg_key(cgroup, "brumm.stat", "map_count"),
+		.pt = cg_key(cgroup, "brumm.stat", "pt_count"),
 	};
 }
 
@@ -168,9 +168,9 @@ static void check_zero(int dir, const char *path)
 	/* Only with the controller are there brumm files. */
 	if (cg_read(dir, "brumm.stat", text, sizeof(text)) < 0)
 		return;
-	if (!CHECK(!cg_key(dir, "brumm.stat", "lookup") &&
-		   !cg_key(dir, "brumm.stat", "map") &&
-		   !cg_key(dir, "brumm.stat", "pt")) ||
+	if (!CHECK(!cg_key(dir, "brumm.stat", "lookup_count") &&
+		   !cg_key(dir, "brumm.stat", "map_count") &&
+		   !cg_key(dir, "brumm.stat", "pt_count")) ||
 	    !CHECK_EQ(cg_number(dir, "brumm.current"), 0))
 		tap_diag("%s still has:\n%s", path, text);
 }
