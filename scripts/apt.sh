@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2016
 # Packages of any Debian suite, without installing and without a mirror's name:
 # the address comes from apt's own configuration.  To be sourced after lib.sh.
+# (SC2016: $(CODENAME) and the like are apt's format, not the shell's.)
 
 # suite_known SUITE: does apt on this machine read that suite?
 suite_known() {
@@ -96,7 +97,7 @@ package_version() {
 # package_depends SUITE NAME REGEX: its direct dependencies whose name matches.
 package_depends() {
 	suite_apt "$1" apt-cache show --no-all-versions "$2" |
-		sed -n 's/^\(Pre-\)\?Depends: //p' | tr ',|' '\n\n' |
+		sed -n 's/^\(Pre-\)\?Depends: //p' | sed 's/[,|]/\n/g' |
 		awk '{ print $1 }' | grep -xE -- "$3" | sort -u || true
 }
 
