@@ -520,7 +520,7 @@ struct brumm_allocation {
  * @client: out
  *
  * From here on what is allocated is charged to the cgroup that the caller was
- * in when it connected, which must be the window's or one above.
+ * in when it connected, which must be that of the window.
  *
  * Returns 0; -ECONNREFUSED or -ENOENT: no service there; -EUSERS: it has too
  * many clients; -EPERM: it does not serve this process (in the root cgroup
@@ -674,8 +674,8 @@ int brumm_control_stop(struct brumm_control *control);
 
 struct brumm_server;
 
-/** BRUMM_SERVER_ROOT_CLIENTS - serve clients in the root cgroup too, whose
- * pages the service's own cgroup then pays for.
+/** BRUMM_SERVER_ROOT_CLIENTS - serve clients too that no cgroup with a budget
+ * pays for (those in the root cgroup); the service's own cgroup then pays.
  */
 #define BRUMM_SERVER_ROOT_CLIENTS	(1U << 0)
 /** BRUMM_SERVER_KEEP_CAP - keep CAP_SYS_RESOURCE. Without this flag the

@@ -34,15 +34,16 @@ static int peer_pidfd(int sock, pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-static int note_ids(struct peer *p)
+/*
+ * Notes a cgroup and those above it. The first that has a budget pays, as it
+ * does for the windows that are opened there.
+ */
+static int climb(struct peer *p, int dir)
 {
-	int dir = fcntl(p->cgroup, F_DUPFD_CLOEXEC, 0);
 	uint64_t id, last = 0;
 	struct statfs st;
 	int up, err = 0;
 
-	if (dir < 0)
-		return -errno;
 	/* Above the root of the hierarchy is another file system. */
 	while (!fstatfs(dir, &st) && st.f_type == CGROUP2_SUPER_MAGIC) {
 		err = brumm_group_id(dir, &id);
@@ -58,11 +59,24 @@ static int note_ids(struct peer *p)
 			err = -errno;
 			break;
 		}
-		close(dir);
+		if (p->payer < 0 && !faccessat(dir, "brumm.max", F_OK, 0)) {
+			p->payer = dir;
+			p->payer_id = id;
+		} else {
+			close(dir);
+		}
 		dir = up;
 	}
-	close(dir);
+	if (dir != p->payer)
+		close(dir);
 	return err;
+}
+
+void peer_forget(struct peer *p)
+{
+	if (p->payer >= 0)
+		close(p->payer);
+	p->payer = -1;
 }
 
 int peer_identify(int sock, struct peer *p)
@@ -70,9 +84,9 @@ int peer_identify(int sock, struct peer *p)
 	struct pollfd alive = { .events = POLLIN };
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
-	int err;
+	int dir, err = 0;
 
-	*p = (struct peer){ .cgroup = -1 };
+	*p = (struct peer){ .payer = -1 };
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return -errno;
 	p->pid = cred.pid;
@@ -82,20 +96,18 @@ int peer_identify(int sock, struct peer *p)
 	alive.fd = peer_pidfd(sock, cred.pid);
 	if (alive.fd < 0)
 		return alive.fd;
-	p->cgroup = brumm_group_open_pid(cred.pid);
-	err = p->cgroup < 0 ? p->cgroup : 0;
+	dir = brumm_group_open_pid(cred.pid);
 	/* Still alive: then the number was not used again while we looked. */
-	if (!err && poll(&alive, 1, 0))
-		err = -ESRCH;
-	close(alive.fd);
-	if (!err)
-		err = note_ids(p);
-	if (err && p->cgroup >= 0) {
-		close(p->cgroup);
-		p->cgroup = -1;
+	if (dir >= 0 && poll(&alive, 1, 0)) {
+		close(dir);
+		dir = -ESRCH;
 	}
-	p->root = p->nr_ids == 1;
-	return err;
+	close(alive.fd);
+	if (dir >= 0)
+		err = climb(p, dir);
+	if (dir < 0 || err)
+		peer_forget(p);
+	return dir < 0 ? dir : err;
 }
 
 bool peer_is_below(const struct peer *p, uint64_t cgroup)

@@ -136,6 +136,7 @@ static struct extent *cut(struct extent **at, uint64_t pages)
 		.dirty = e->dirty,
 	};
 	*at = rest;
+	join_next(rest);
 	e->pages = pages;
 	if (e->cleaned >= pages) {
 		e->cleaned = 0;

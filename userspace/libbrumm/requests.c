@@ -2,6 +2,7 @@
 /* What clients and controllers may ask a memory service for. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,18 +54,33 @@ static void give_back(struct brumm_server *s, struct allocation *a, int err)
 	free(a);
 }
 
+/*
+ * A gate is an anonymous file. Of all else this keeps us away: to call
+ * something on a file of somebody else's file system may block for ever.
+ */
+static bool may_be_gate(int fd)
+{
+	static const char prefix[] = "anon_inode:";
+	char link[32], name[sizeof(prefix) - 1];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return readlink(link, name, sizeof(name)) == sizeof(name) &&
+	       !memcmp(name, prefix, sizeof(name));
+}
+
 static int hello(struct brumm_server *s, struct session *c, int gate,
 		 struct proto_reply *re)
 {
 	if (c->gate >= 0)
 		return -EALREADY;
-	if (gate < 0)
+	if (gate < 0 || !may_be_gate(gate))
 		return -EBADF;
-	if (c->peer.root && !(s->config.flags & BRUMM_SERVER_ROOT_CLIENTS))
+	if (c->peer.payer < 0 &&
+	    !(s->config.flags & BRUMM_SERVER_ROOT_CLIENTS))
 		return -EPERM;
 	c->gate = gate;
 	re->value[0] = c->id;
-	re->value[1] = c->peer.ids[0];
+	re->value[1] = c->peer.payer_id;
 	re->value[2] = s->config.max_bytes;
 	re->value[3] = s->page;
 	return 0;
@@ -84,9 +100,9 @@ static int map_pieces(struct brumm_server *s, struct session *c,
 	const struct extent *e, *undo;
 	int err;
 
-	if (!c->peer.root) {
+	if (c->peer.payer >= 0) {
 		m.flags = BRUMM_MAP_SPONSOR;
-		m.sponsor = c->peer.cgroup;
+		m.sponsor = c->peer.payer;
 	}
 	for (e = list; e; e = e->next) {
 		m.source = e->start * s->page;
@@ -293,7 +309,7 @@ static int clients(struct brumm_server *s, uint64_t after, unsigned int n,
 	while (re->count < n && (c = next_session(s, after))) {
 		to[re->count++] = (struct brumm_service_client){
 			.session = c->id,
-			.cgroup = c->peer.ids[0],
+			.cgroup = c->peer.payer_id,
 			.bytes = c->bytes,
 			.allocations = c->nr,
 			.pid = c->peer.pid,

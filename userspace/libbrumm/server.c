@@ -177,8 +177,7 @@ static void accept_one(struct brumm_server *s, int i)
 	if (re.error) {
 		s->refused++;
 		message_reply(fd, &re, NULL);
-		if (c->peer.cgroup >= 0)
-			close(c->peer.cgroup);
+		peer_forget(&c->peer);
 		close(fd);
 		free(c);
 		return;
@@ -202,8 +201,7 @@ static void end(struct brumm_server *s, struct session *c)
 	close(c->fd);
 	if (c->gate >= 0)
 		close_foreign(c->gate);
-	if (c->peer.cgroup >= 0)
-		close(c->peer.cgroup);
+	peer_forget(&c->peer);
 	free(c);
 }
 

@@ -32,21 +32,23 @@ struct backend {
  * struct peer - who is at the other end
  * @pid: who connected
  * @uid: as whom
- * @cgroup: descriptor of his cgroup then, -1: none
- * @root: it is the root cgroup
- * @ids: id of it and of those above it
+ * @payer: descriptor of the cgroup that pays for him: that which he was in
+ *	then, or the nearest above it that has a budget; -1: none
+ * @payer_id: its id
+ * @ids: ids of the one that he was in and of all above it
  * @nr_ids: how many
  */
 struct peer {
 	pid_t pid;
 	uid_t uid;
-	int cgroup;
-	bool root;
+	int payer;
+	uint64_t payer_id;
 	uint64_t ids[PEER_DEPTH];
 	unsigned int nr_ids;
 };
 
 int peer_identify(int sock, struct peer *p);
+void peer_forget(struct peer *p);
 bool peer_is_below(const struct peer *p, uint64_t cgroup);
 
 /* An allocation of a client; @pieces say where in the pool it is. */
