@@ -117,22 +117,12 @@ static void files(void **state)
 {
 	char flat[] = "max 3\nodd line\nhigh 5\nnovalue\nover x\n\n";
 	char stop[] = "stop 1\nafter 2\n";
-	char nested[] = "default lookup=9\nmap map=1 pt=2 bad=x\n";
-	char bare[] = "lookup=700 map=120\n";
 	uint64_t v = 0;
 
 	(void)state;
 	assert_int_equal(parse_flat(flat, sum, &v), 0);
 	assert_int_equal(v, ('m' * 1000 + 3) * 31 + 'h' * 1000 + 5);
 	assert_int_equal(parse_flat(stop, sum, &v), 1);
-	v = 0;
-	assert_int_equal(parse_nested(nested, "map", sum, &v), 0);
-	assert_int_equal(v, ('m' * 1000 + 1) * 31 + 'p' * 1000 + 2);
-	v = 0;
-	assert_int_equal(parse_nested(bare, NULL, sum, &v), 0);
-	assert_int_equal(v, ('l' * 1000 + 700) * 31 + 'm' * 1000 + 120);
-	strcpy(bare, "x a=1\n");
-	assert_int_equal(parse_nested(bare, "y", sum, &v), -ENODATA);
 }
 
 static void cgroup_lines(void **state)

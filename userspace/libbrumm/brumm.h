@@ -447,17 +447,23 @@ int brumm_watch_wait(int watch, int timeout_ms,
 /**
  * brumm_group_price() - prices in force: own ones or of the nearest ancestor
  * @group: descriptor of a cgroup
- * @each: called with each kind and its price in ns
+ * @each: called with each kind and its price in ns, or NULL
  * @arg: passed on
+ *
+ * Returns 1 if the group has prices of its own, 0 if it inherits them, an
+ * error, or what @each returned.
  */
 int brumm_group_price(int group, brumm_each_fn each, void *arg);
 
 /**
- * brumm_group_set_price() - write brumm.price
+ * brumm_group_set_price() - set one price; it holds for what is charged, too
  * @group: descriptor of a cgroup
- * @text: what to write: "map=120 pt=9", or "default" to inherit
+ * @kind: "lookup", "map" or "pt"; NULL: inherit all of them again
+ * @ns: nanoseconds for one
+ *
+ * Returns 0; -EINVAL no such kind; -ERANGE beyond 2^40.
  */
-int brumm_group_set_price(int group, const char *text);
+int brumm_group_set_price(int group, const char *kind, uint64_t ns);
 
 /*
  * Making cgroups. These use libcgroup (2.0.2 or newer), in the v2 hierarchy.

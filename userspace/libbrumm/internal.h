@@ -13,9 +13,8 @@
 /* Greatest size of a knob's content: a page, with room for the NUL. */
 #define KNOB_MAX 4097
 
-/* parse.c: @end gets what follows the number; see brumm_parse_time(). */
+/* parse.c: these write into the text. */
 int parse_flat(char *text, brumm_each_fn each, void *arg);
-int parse_nested(char *text, const char *line, brumm_each_fn each, void *arg);
 int parse_u64(const char *text, uint64_t *value);
 int parse_cgroup_line(char *text, char **path);
 int parse_mountinfo_line(char *line, const char *type, char **where);

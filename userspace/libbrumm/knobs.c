@@ -227,15 +227,42 @@ PUBLIC int brumm_watch_wait(int watch, int timeout_ms,
 	return err ? err : ret && (p.revents & POLLPRI);
 }
 
+struct prices {
+	brumm_each_fn each;
+	void *arg;
+	bool own;
+};
+
+static int one_price(const char *key, uint64_t value, void *arg)
+{
+	struct prices *p = arg;
+
+	if (strcmp(key, "own"))
+		return p->each ? p->each(key, value, p->arg) : 0;
+	p->own = value;
+	return 0;
+}
+
 PUBLIC int brumm_group_price(int group, brumm_each_fn each, void *arg)
 {
+	struct prices p = { .each = each, .arg = arg };
 	char text[KNOB_MAX];
 	int err = knob_read(group, "brumm.price", text, sizeof(text));
 
-	return err ? err : parse_nested(text, NULL, each, arg);
+	if (!err)
+		err = parse_flat(text, one_price, &p);
+	return err ? err : p.own;
 }
 
-PUBLIC int brumm_group_set_price(int group, const char *text)
+PUBLIC int brumm_group_set_price(int group, const char *kind, uint64_t ns)
 {
+	char text[64];
+	int n;
+
+	if (!kind)
+		return knob_write(group, "brumm.price", "default");
+	n = snprintf(text, sizeof(text), "%s %" PRIu64, kind, ns);
+	if (n < 0 || (size_t)n >= sizeof(text) || strpbrk(kind, " \n"))
+		return -EINVAL;
 	return knob_write(group, "brumm.price", text);
 }

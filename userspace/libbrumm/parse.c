@@ -180,44 +180,6 @@ int parse_flat(char *text, brumm_each_fn each, void *arg)
 	return 0;
 }
 
-/*
- * "name key=value key=value" lines: the one that is called @line, or with
- * NULL the first. A line may also have no name.
- */
-int parse_nested(char *text, const char *line, brumm_each_fn each, void *arg)
-{
-	char *l, *save, *word, *wsave, *value;
-	uint64_t v;
-	int ret;
-
-	for (l = strtok_r(text, "\n", &save); l;
-	     l = strtok_r(NULL, "\n", &save)) {
-		word = strtok_r(l, " ", &wsave);
-		if (!word)
-			continue;
-		if (!strchr(word, '=')) {
-			if (line && strcmp(line, word))
-				continue;
-			word = strtok_r(NULL, " ", &wsave);
-		} else if (line) {
-			continue;
-		}
-		for (; word; word = strtok_r(NULL, " ", &wsave)) {
-			value = strchr(word, '=');
-			if (!value)
-				continue;
-			*value++ = '\0';
-			if (parse_u64(value, &v))
-				continue;
-			ret = each(word, v, arg);
-			if (ret)
-				return ret;
-		}
-		return 0;
-	}
-	return -ENODATA;
-}
-
 /* /proc/PID/cgroup: the line "0::PATH" is the v2 hierarchy. */
 int parse_cgroup_line(char *text, char **path)
 {

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Common to the commands of brumm. */
+#ifndef BRUMM_CLI_H
+#define BRUMM_CLI_H
+
+#include <argp.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <brumm/brumm.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Exit codes of all tools. */
+enum {
+	EXIT_FINE = 0,
+	EXIT_ERROR = 1,
+	EXIT_MISSED = 2,	/* a stated limit or gate was missed */
+	EXIT_UNSUPPORTED = 4,	/* not possible on this machine as it is */
+};
+
+int cmd_info(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+int cmd_set(int argc, char **argv);
+int cmd_reclaim(int argc, char **argv);
+int cmd_serve(int argc, char **argv);
+int cmd_take_back(int argc, char **argv);
+int cmd_query(int argc, char **argv);
+
+/* "brumm COMMAND", for messages. */
+extern char cli_name[64];
+
+/* Parses; usage errors end the program with EXIT_ERROR. */
+void cli_parse(const struct argp *argp, int argc, char **argv, void *input);
+
+/* Messages to stderr; one with an error gets its remedy. */
+void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void cli_fail(int err, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Of SIGINT, SIGTERM and SIGHUP: the signal, or 0. System calls return. */
+void cli_catch_signals(void);
+int cli_signal(void);
+
+/* May colours and a redrawn screen be used on @f? */
+bool cli_fancy(FILE *f);
+
+/* Prints and frees; EXIT_FINE or EXIT_ERROR if it could not be written. */
+int cli_print_json(json_t *j);
+/* Flushes stdout: EXIT_ERROR if something could not be written. */
+int cli_flush(void);
+
+/* NULL (null) stands for BRUMM_NO_LIMIT. */
+json_t *cli_json_time(uint64_t ns);
+
+/* Opens a cgroup, or says what is wrong and returns -1. */
+int cli_open_group(const char *name);
+
+/*
+ * Why a knob of @group could not be used: says the reason, and returns the
+ * exit code.
+ */
+int cli_knob_failed(int group, const char *name, const char *knob, int err);
+
+#endif /* BRUMM_CLI_H */
