@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -166,6 +167,15 @@ static char *read_file(const char *path, size_t *len)
 	return buf;
 }
 
+static sigset_t child_signal(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	return set;
+}
+
 static void mkdirs(const char *path)
 {
 	char buf[4096];
@@ -288,7 +298,7 @@ static int load_module(const char *path, const char *args)
 	return ret && errno != EEXIST ? -1 : 0;
 }
 
-static int open_port(const char *name)
+static int open_port(const char *name, int mode)
 {
 	char path[512], dev[300];
 	struct dirent *de;
@@ -307,7 +317,7 @@ static int open_port(const char *name)
 		if (text && len && !strncmp(text, name, len - 1) &&
 		    strlen(name) == len - 1) {
 			snprintf(dev, sizeof(dev), "/dev/%s", de->d_name);
-			fd = open(dev, O_WRONLY | O_CLOEXEC);
+			fd = open(dev, mode | O_CLOEXEC);
 		}
 		free(text);
 	}
@@ -316,20 +326,50 @@ static int open_port(const char *name)
 }
 
 /* The ports come up asynchronously, some time after the driver is there. */
-static void find_ports(void)
+static int wait_port(const char *name, int mode)
 {
 	long deadline = now_ms() + 20000;
+	int fd;
+
+	while ((fd = open_port(name, mode)) < 0) {
+		if (now_ms() > deadline) {
+			errno = ENODEV;
+			die("virtio port %s", name);
+		}
+		sleep_ms(5);
+	}
+	return fd;
+}
+
+/*
+ * The host writes to the control port when the time is up: then show what is
+ * blocked and what the CPUs do. A thread, for the rest of us may be stuck in
+ * the removal of the module, and a process would be killed with the command's.
+ */
+static void *answer_host(void *arg)
+{
+	int fd = (int)(long)arg;
+	char order;
+
+	while (read(fd, &order, 1) == 1) {
+		write_file("/proc/sysrq-trigger", "w");
+		write_file("/proc/sysrq-trigger", "l");
+		say("dumped");
+	}
+	return NULL;
+}
+
+static void find_ports(void)
+{
+	pthread_t thread;
+	long control;
 	int i;
 
-	for (i = 0; i < NR_PORTS; i++) {
-		while ((port_fd[i] = open_port(port_names[i])) < 0) {
-			if (now_ms() > deadline) {
-				errno = ENODEV;
-				die("virtio port %s", port_names[i]);
-			}
-			sleep_ms(5);
-		}
-	}
+	for (i = 0; i < NR_PORTS; i++)
+		port_fd[i] = wait_port(port_names[i], O_WRONLY);
+	control = wait_port("brumm.control", O_RDONLY);
+	if (pthread_create(&thread, NULL, answer_host, (void *)control))
+		die("start a thread");
 }
 
 /*
@@ -530,11 +570,8 @@ static int run_command(void)
 	struct pollfd fds[3];
 	pid_t child, pid;
 	bool done = false;
-	sigset_t chld;
+	sigset_t chld = child_signal();
 
-	sigemptyset(&chld);
-	sigaddset(&chld, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &chld, NULL);
 	fds[2] = (struct pollfd){
 		.fd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK),
 		.events = POLLIN,
@@ -692,9 +729,12 @@ static void check(void)
 
 int main(void)
 {
+	sigset_t chld = child_signal();
 	int i, code, status;
 	pid_t cpus;
 
+	/* Before there is a thread, which could take the signal and drop it. */
+	sigprocmask(SIG_BLOCK, &chld, NULL);
 	must_mount("proc", "/proc", "proc", 0, NULL);
 	must_mount("sysfs", "/sys", "sysfs", 0, NULL);
 	must_mount("devtmpfs", "/dev", "devtmpfs", 0, "mode=755");

@@ -5,7 +5,9 @@ import ctypes
 import os
 import shutil
 import signal
+import socket
 import subprocess
+import time
 from pathlib import Path
 
 from . import Trouble
@@ -138,6 +140,7 @@ class Machine:
                          ("result", "stdout", "stderr", "log")}
         self.channels["console"] = Channel("console", opts.console)
         self.messages = Channel("qemu-messages")
+        self.control, self.control_end = socket.socketpair()
         self.initrd = memfd("initrd", initrd)
         self.cmd = self._command(lane, opts)
         self.proc = None
@@ -168,6 +171,8 @@ class Machine:
                 "-device", "virtio-serial-pci,ioeventfd=off"]
         for name in ("stdout", "stderr", "log"):
             cmd += ["-device", f"virtserialport,chardev={name},name=brumm.{name}"]
+        cmd += ["-chardev", f"socket,id=control,fd={self.control_end.fileno()}",
+                "-device", "virtserialport,chardev=control,name=brumm.control"]
         cmd += self._share("root", "/", "passthrough,readonly=on")
         cmd += self._share("out", opts.out, "none")
         return cmd
@@ -181,9 +186,21 @@ class Machine:
 
     def start(self):
         fds = [c.fd for c in self.channels.values()] + [self.initrd]
+        fds.append(self.control_end.fileno())
         self.proc = subprocess.Popen(
             self.cmd, stdin=subprocess.DEVNULL, stdout=self.messages.fd,
             stderr=self.messages.fd, pass_fds=fds, preexec_fn=die_with_parent)
+
+    def ask_for_dump(self, seconds):
+        """Have a guest that is late log what it is stuck in."""
+        try:
+            self.control.send(b"!")
+        except OSError:
+            return
+        end = time.monotonic() + seconds
+        while ("dumped" not in self.channels["result"].all()
+               and time.monotonic() < end and not self.wait(0.1)):
+            pass
 
     def wait(self, seconds):
         """True when QEMU has gone within that time."""

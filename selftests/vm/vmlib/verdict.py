@@ -131,6 +131,13 @@ class Verdict:
                 self.excerpt += lines[max(at - 1, 0):at + CONTEXT_LINES]
                 return
 
+    def show_dump(self):
+        """What the guest logged when it was asked why it is late."""
+        at = next((i for i, line in enumerate(self.console)
+                   if "sysrq: Show Blocked State" in line), None)
+        if at is not None and not self.excerpt:
+            self.excerpt = self.console[at:at + 3 * CONTEXT_LINES]
+
     def _check_statements(self, opts, lane):
         said, fail = self.said, self.reasons.append
         if "insmod_failed" in said:
