@@ -15,6 +15,7 @@ TAINT_EXPECTED = 1 << 12 | 1 << 13 | 1 << 18
 TAINT_LETTERS = "GFSRMBUDAWCIOELKXTN"
 CONTEXT_LINES = 40
 
+ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
 PREFIX = re.compile(r"^(<\d+>)?(\[[^\]]{1,40}\]\s*)*")
 
 
@@ -84,7 +85,10 @@ class Log:
             self.kmsg.append(line)
             return last
         self.lost += seq - last - 1
-        self.kmsg.append(f"[{usec // 1000000:5d}.{usec % 1000000:06d}] {text}")
+        # A record may hold several lines; the kernel escapes what separates them.
+        text = ESCAPED.sub(lambda m: chr(int(m[1], 16)), text)
+        stamp = f"[{usec // 1000000:5d}.{usec % 1000000:06d}]"
+        self.kmsg += [f"{stamp} {part}" for part in text.split("\n")]
         return seq
 
 
