@@ -52,9 +52,9 @@ static void alloc_is_zeroed(void)
 		dirty |= p[i];
 	CHECK_EQ(dirty, 0);
 	for (i = 0; i < 512; i++)
-		*cell(p, i, 3) = i;
+		put(cell(p, i, 3), i);
 	for (i = 0; i < 512; i++)
-		CHECK_EQ(*cell(p, i, 3), i);
+		CHECK_EQ(get(cell(p, i, 3)), i);
 }
 
 static void alloc_is_a_root(void)
@@ -81,16 +81,16 @@ static void map_to_own_window(void)
 	uint32_t *p = win_mmap(w, 100, PROT_READ | PROT_WRITE);
 
 	REQUIRE_OK(dev_map(w, 1, 2, SELF, 50, RWD));
-	*cell(p, 1, 0) = 17;
-	CHECK_EQ(*cell(p, 50, 0), 17);
-	*cell(p, 51, 7) = 18;
-	CHECK_EQ(*cell(p, 2, 7), 18);
+	put(cell(p, 1, 0), 17);
+	CHECK_EQ(get(cell(p, 50, 0)), 17);
+	put(cell(p, 51, 7), 18);
+	CHECK_EQ(get(cell(p, 2, 7)), 18);
 	CHECK_EQ(dev_depth(w, 50), 1);
 	CHECK_EQ(dev_count(w, 1), 1);
 	CHECK_SIG(peek(cell(p, 52, 0), NULL), SIGBUS);
 	/* Its own descriptor is the same window. */
 	REQUIRE_OK(dev_map(w, 50, 1, w, 60, R));
-	CHECK_EQ(*cell(p, 60, 0), 17);
+	CHECK_EQ(get(cell(p, 60, 0)), 17);
 	CHECK_EQ(dev_depth(w, 60), 2);
 }
 
@@ -100,19 +100,19 @@ static void map_to_other_window(void)
 	uint32_t *p = win_mmap(a, 4, PROT_READ | PROT_WRITE);
 	uint32_t *q = win_mmap(b, 4, PROT_READ | PROT_WRITE);
 
-	*cell(p, 3, 0) = 5;
+	put(cell(p, 3, 0), 5);
 	CHECK_SIG(peek(cell(q, 0, 0), NULL), SIGBUS);
 	REQUIRE_OK(dev_map(a, 3, 1, b, 0, RW));
-	CHECK_EQ(*cell(q, 0, 0), 5);
-	*cell(q, 0, 0) = 6;
-	CHECK_EQ(*cell(p, 3, 0), 6);
+	CHECK_EQ(get(cell(q, 0, 0)), 5);
+	put(cell(q, 0, 0), 6);
+	CHECK_EQ(get(cell(p, 3, 0)), 6);
 	CHECK_EQ(dev_rights(b, 0), RW);
 	CHECK_EQ(dev_nodes(b), 1);
 	REQUIRE_OK(dev_unmap(a, 0, 4));
 	CHECK_SIG(peek(cell(q, 0, 0), NULL), SIGBUS);
 	CHECK_SIG(poke(cell(q, 0, 0), 1), SIGBUS);
 	CHECK_EQ(dev_nodes(b), 0);
-	CHECK_EQ(*cell(p, 3, 0), 6);
+	CHECK_EQ(get(cell(p, 3, 0)), 6);
 }
 
 struct pair {
@@ -129,8 +129,8 @@ static void receiver(void *arg)
 
 	fd_send(s->sock[1], w);
 	await(&s->step, 1);
-	CHECK_EQ(*cell(p, 5, 0), 71);
-	*cell(p, 5, 1) = 72;
+	CHECK_EQ(get(cell(p, 5, 0)), 71);
+	put(cell(p, 5, 1), 72);
 	put(&s->step, 2);
 	await(&s->step, 3);
 	CHECK_SIG(peek(cell(p, 5, 0), NULL), SIGBUS);
@@ -147,11 +147,11 @@ static void map_to_other_process(void)
 	REQUIRE(!socketpair(AF_UNIX, SOCK_STREAM, 0, s->sock));
 	child = spawn(receiver, s);
 	to = fd_recv(s->sock[0]);
-	*cell(p, 0, 0) = 71;
+	put(cell(p, 0, 0), 71);
 	REQUIRE_OK(dev_map(w, 0, 1, to, 5, RW));
 	put(&s->step, 1);
 	await(&s->step, 2);
-	CHECK_EQ(*cell(p, 0, 1), 72);
+	CHECK_EQ(get(cell(p, 0, 1)), 72);
 	REQUIRE_OK(dev_unmap(w, 0, 1));
 	put(&s->step, 3);
 	await(&s->step, 4);
@@ -170,10 +170,10 @@ static void map_spans_mappings(void)
 	p = win_mmap(a, 4, PROT_READ | PROT_WRITE);
 	q = win_mmap(b, 3, PROT_READ);
 	for (i = 0; i < 4; i++)
-		*cell(p, i, 0) = 30 + i;
+		put(cell(p, i, 0), 30 + i);
 	REQUIRE_OK(dev_map(a, 1, 3, b, 0, R));
 	for (i = 0; i < 3; i++)
-		CHECK_EQ(*cell(q, i, 0), 31 + i);
+		CHECK_EQ(get(cell(q, i, 0)), 31 + i);
 	CHECK_EQ(dev_nodes(b), 2);
 	CHECK_EQ(dev_count(a, 0), 1);
 	CHECK_EQ(dev_count(a, 2), 1);
@@ -262,7 +262,7 @@ static void mmap_any_part(void)
 	/* After it is gone there can be another one. */
 	REQUIRE(!munmap(p, 2 * PAGE));
 	p = win_mmap_at(w, 1ULL << 30, 2, PROT_READ);
-	CHECK_EQ(*cell(p, 1, 0), 9);
+	CHECK_EQ(get(cell(p, 1, 0)), 9);
 }
 
 /* Release: the mappings in it go, and what was derived from them. */

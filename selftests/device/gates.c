@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "dev.h"
+#include "proc.h"
 #include "tap.h"
 
 static void gate_opens_range(void)
@@ -21,10 +22,10 @@ static void gate_opens_range(void)
 
 	REQUIRE(g >= 0);
 	CHECK(fcntl(g, F_GETFD) & FD_CLOEXEC);
-	*cell(p, 3, 0) = 4;
+	put(cell(p, 3, 0), 4);
 	/* Offsets count from the start of the gate. */
 	REQUIRE_OK(dev_map(a, 3, 1, g, 0, R));
-	CHECK_EQ(*cell(q, 16, 0), 4);
+	CHECK_EQ(get(cell(q, 16, 0)), 4);
 	REQUIRE_OK(dev_map(a, 0, 1, g, 3, R));
 	CHECK_RET(dev_map(a, 0, 1, g, 4, R), -EOVERFLOW);
 	CHECK_RET(dev_map(a, 0, 2, g, 3, R), -EOVERFLOW);
@@ -33,7 +34,7 @@ static void gate_opens_range(void)
 	CHECK_EQ(dev_nodes(b), 2);
 	close(g);
 	CHECK_EQ(dev_nodes(b), 2);
-	CHECK_EQ(*cell(q, 16, 0), 4);
+	CHECK_EQ(get(cell(q, 16, 0)), 4);
 }
 
 static void gate_does_nothing_else(void)
@@ -102,7 +103,7 @@ static void grant_moves(void)
 	uint32_t *q = win_mmap(b, 4, PROT_READ | PROT_WRITE);
 	uint32_t *r = win_mmap(c, 4, PROT_READ | PROT_WRITE);
 
-	*p = 1;
+	put(p, 1);
 	REQUIRE_OK(dev_map(a, 0, 4, b, 0, RWD));
 	REQUIRE_OK(dev_map(b, 0, 4, d, 0, R));
 	CHECK_SIG(peek(q, NULL), 0);
@@ -155,12 +156,12 @@ static void grant_root(void)
 	uint32_t *p = win_mmap(a, 2, PROT_READ | PROT_WRITE);
 	uint32_t *r = win_mmap(b, 2, PROT_READ | PROT_WRITE);
 
-	*p = 77;
+	put(p, 77);
 	REQUIRE_OK(dev_grant(a, 0, 2, b, 0, ALL));
 	close(a);
 	munmap(p, 2 * PAGE);
 	CHECK_SIG(peek(r, NULL), 0);
-	CHECK_EQ(*r, 77);
+	CHECK_EQ(get(r), 77);
 	REQUIRE_OK(dev_query(b, 0, 0, &q));
 	CHECK(q.state & BRUMM_NODE_ROOT);
 	CHECK_EQ(q.depth, 0);
@@ -171,10 +172,10 @@ static void grant_within_window(void)
 	int w = win_with(4);
 	uint32_t *p = win_mmap(w, 40, PROT_READ | PROT_WRITE);
 
-	*cell(p, 1, 0) = 11;
+	put(cell(p, 1, 0), 11);
 	REQUIRE_OK(dev_grant(w, 0, 4, SELF, 20, ALL));
 	CHECK_SIG(peek(cell(p, 1, 0), NULL), SIGBUS);
-	CHECK_EQ(*cell(p, 21, 0), 11);
+	CHECK_EQ(get(cell(p, 21, 0)), 11);
 	CHECK_RET(dev_grant(w, 20, 4, SELF, 22, ALL), -EINVAL);
 	CHECK_EQ(dev_nodes(w), 1);
 }
@@ -187,15 +188,15 @@ static void replace(void)
 	unsigned int i;
 
 	for (i = 0; i < 4; i++)
-		*cell(p, i, 0) = i;
+		put(cell(p, i, 0), i);
 	REQUIRE_OK(dev_map(a, 0, 4, b, 0, RWD));
 	REQUIRE_OK(dev_map(b, 0, 4, c, 0, R));
 	for (i = 0; i < 4; i++)
-		CHECK_EQ(*cell(q, i, 0), i);
+		CHECK_EQ(get(cell(q, i, 0)), i);
 	CHECK_RET(dev_map(a, 3, 1, b, 1, R), -EEXIST);
 	REQUIRE_OK(dev_map_flags(a, 3, 1, b, 1, R, BRUMM_MAP_REPLACE));
-	CHECK_EQ(*cell(q, 1, 0), 3);
-	CHECK_EQ(*cell(q, 2, 0), 2);
+	CHECK_EQ(get(cell(q, 1, 0)), 3);
+	CHECK_EQ(get(cell(q, 2, 0)), 2);
 	/* What was derived from the replaced page has gone with it. */
 	CHECK_RET(dev_rights(c, 1), -ENOENT);
 	CHECK_EQ(dev_rights(c, 0), R);
@@ -239,14 +240,14 @@ static void grant_replace(void)
 	uint32_t *q = win_mmap(b, 2, PROT_READ | PROT_WRITE);
 	uint32_t *p = win_mmap(a, 2, PROT_READ | PROT_WRITE);
 
-	*cell(p, 0, 0) = 1;
-	*cell(p, 1, 0) = 2;
+	put(cell(p, 0, 0), 1);
+	put(cell(p, 1, 0), 2);
 	REQUIRE_OK(dev_map(a, 0, 1, b, 0, RWD));
 	REQUIRE_OK(dev_map(a, 1, 1, b, 1, RWD));
-	CHECK_EQ(*cell(q, 0, 0), 1);
+	CHECK_EQ(get(cell(q, 0, 0)), 1);
 	REQUIRE_OK(dev_map_flags(b, 1, 1, SELF, 0, RW,
 				 BRUMM_MAP_REPLACE | BRUMM_MAP_GRANT));
-	CHECK_EQ(*cell(q, 0, 0), 2);
+	CHECK_EQ(get(cell(q, 0, 0)), 2);
 	CHECK_RET(dev_rights(b, 1), -ENOENT);
 	CHECK_EQ(dev_rights(b, 0), RW);
 	CHECK_EQ(dev_count(a, 0), 1);

@@ -3,6 +3,7 @@
  * Proves: a node is a range, whatever is cut out of it, and what is charged is
  * what an independent model says, after every step.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +121,58 @@ static void holes_through_levels(void)
 	model_check(&m);
 }
 
+/*
+ * Siblings that overlap: to cut the first one must not hide the second, which
+ * begins between its start and the start of the range.
+ */
+static void siblings_set(int win[4])
+{
+	win[0] = win_with(10);
+	win[1] = win_open();
+	win[2] = win_open();
+	win[3] = win_open();
+	REQUIRE_OK(dev_map(win[0], 0, 10, win[1], 0, RWD));
+	REQUIRE_OK(dev_map(win[1], 0, 10, win[2], 0, RW));
+	REQUIRE_OK(dev_map(win[1], 2, 3, win[3], 2, RW));
+}
+
+static void siblings_reduced(void)
+{
+	int win[4];
+
+	siblings_set(win);
+	REQUIRE_OK(dev_unmap_flags(win[1], 3, 4, BRUMM_UNMAP_RIGHTS, W, NULL));
+	CHECK_EQ(dev_rights(win[2], 2), RW);
+	CHECK_EQ(dev_rights(win[2], 3), R);
+	CHECK_EQ(dev_rights(win[2], 6), R);
+	CHECK_EQ(dev_rights(win[2], 7), RW);
+	CHECK_EQ(dev_rights(win[3], 2), RW);
+	CHECK_EQ(dev_rights(win[3], 3), R);
+	CHECK_EQ(dev_rights(win[3], 4), R);
+}
+
+static void siblings_revoked(void)
+{
+	int win[4], from, self;
+
+	/* From the parent and from the root, with the range and without. */
+	for (from = 0; from < 2; from++) {
+		for (self = 0; self < 2; self++) {
+			siblings_set(win);
+			REQUIRE_OK(dev_unmap_flags(win[from], 3, 4, self ?
+						   BRUMM_UNMAP_SELF : 0, 0,
+						   NULL));
+			CHECK_EQ(dev_rights(win[2], 2), RW);
+			CHECK_RET(dev_rights(win[2], 3), -ENOENT);
+			CHECK_RET(dev_rights(win[2], 6), -ENOENT);
+			CHECK_EQ(dev_rights(win[2], 7), RW);
+			CHECK_EQ(dev_rights(win[3], 2), RW);
+			CHECK_RET(dev_rights(win[3], 3), -ENOENT);
+			CHECK_RET(dev_rights(win[3], 4), -ENOENT);
+		}
+	}
+}
+
 #define WINDOWS	4
 #define PAGES	40
 
@@ -135,9 +188,13 @@ static void random_step(struct model *m, struct rng *r)
 	uint32_t page = rng_below(r, PAGES - n + 1);
 	uint32_t to = rng_below(r, PAGES - n + 1);
 	uint32_t rights = random_rights(r);
+	uint32_t what = rng_below(r, 16);
 	bool self = rng_once_in(r, 2);
 
-	switch (rng_below(r, 16)) {
+	if (getenv("BRUMM_VERBOSE"))
+		tap_diag("op %u: w%u page %u n %u to w%u page %u rights %u self %d",
+			 what, w, page, n, to_w, to, rights, self);
+	switch (what) {
 	case 0:
 	case 1:
 		model_alloc(m, w, page, n);
@@ -187,7 +244,7 @@ static void random_operations(void)
 	model_payer(&m, c);
 	for (i = 0; i < steps; i++) {
 		random_step(&m, &r);
-		if (i % 50 == 0 || tap_failures())
+		if (i % 10 == 0 || getenv("BRUMM_VERBOSE"))
 			model_check(&m);
 		if (tap_failures()) {
 			tap_diag("at step %lu", i);
@@ -200,6 +257,8 @@ static const struct tap_case cases[] = {
 	{ "a large range mapped once is one node", large_is_one_node },
 	{ "unmapping every second page", every_second_page, 300 },
 	{ "holes through several levels", holes_through_levels },
+	{ "rights are taken from siblings that overlap", siblings_reduced },
+	{ "siblings that overlap are revoked", siblings_revoked },
 	{ "random operations agree with the model", random_operations, 600 },
 };
 

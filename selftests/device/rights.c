@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "dev.h"
+#include "proc.h"
 #include "tap.h"
 
 /* Every pair of source and asked rights. */
@@ -50,19 +51,19 @@ static void write_needs_w(void)
 	uint32_t *p = win_mmap(a, 2, PROT_READ | PROT_WRITE);
 	uint32_t *q = win_mmap(b, 2, PROT_READ | PROT_WRITE), v;
 
-	*p = 1;
+	put(p, 1);
 	REQUIRE_OK(dev_map(a, 0, 1, b, 0, R));
 	/* Not touched before, and again when a read has brought it in. */
 	CHECK_SIG(poke(q, 2), SIGBUS);
 	CHECK_SIG(peek(q, &v), 0);
 	CHECK_EQ(v, 1);
 	CHECK_SIG(poke(q, 2), SIGBUS);
-	CHECK_EQ(*p, 1);
+	CHECK_EQ(get(p), 1);
 	/* A read first, then a write where there is W. */
 	REQUIRE_OK(dev_map(a, 1, 1, b, 1, RW));
 	CHECK_SIG(peek(cell(q, 1, 0), NULL), 0);
 	CHECK_SIG(poke(cell(q, 1, 0), 3), 0);
-	CHECK_EQ(*cell(p, 1, 0), 3);
+	CHECK_EQ(get(cell(p, 1, 0)), 3);
 }
 
 static void vma_limits_too(void)
@@ -100,7 +101,7 @@ static void take_w(void)
 	CHECK_SIG(peek(cell(q, 0, 0), NULL), 0);
 	CHECK_SIG(peek(cell(r, 1, 0), NULL), 0);
 	CHECK_SIG(poke(cell(p, 0, 0), 3), 0);
-	CHECK_EQ(*cell(r, 0, 0), 3);
+	CHECK_EQ(get(cell(r, 0, 0)), 3);
 	/* Nothing to take: fine, and nothing done. */
 	REQUIRE_OK(dev_unmap_flags(a, 0, 2, BRUMM_UNMAP_RIGHTS, W, &u));
 	CHECK_EQ(u.nodes, 0);

@@ -113,7 +113,7 @@ static void last_holder(void *arg)
 
 	fd_send(c->sock[0][1], w);
 	await(&c->step, 1);
-	CHECK_EQ(*p, 1234);
+	CHECK_EQ(get(p), 1234);
 	put(&c->step, 2);
 	await(&c->step, 3);
 	CHECK_SIG(peek(p, NULL), SIGBUS);
@@ -131,7 +131,7 @@ static void chain_pays_once(void)
 
 	REQUIRE_OK(dev_alloc(a, 0, 4));
 	p = win_mmap(a, 4, PROT_READ | PROT_WRITE);
-	*p = 1234;
+	put(p, 1234);
 	REQUIRE_OK(dev_map(a, 0, 4, b, 0, RWD));
 	CHECK_COUNTS(cg[0], 1, 2, 8);
 
@@ -252,9 +252,9 @@ static void sponsor_is_checked(void)
 	REQUIRE(top >= 0);
 	CHECK_RET(dev_map_for(w, 0, 1, to, 0, R, -1), -EBADF);
 	CHECK_RET(dev_map_for(w, 0, 1, to, 0, R, 9999), -EBADF);
-	CHECK_RET(dev_map_for(w, 0, 1, to, 0, R, file), -EBADF);
-	CHECK_RET(dev_map_for(w, 0, 1, to, 0, R, fds[0]), -EBADF);
-	CHECK_RET(dev_map_for(w, 0, 1, to, 0, R, w), -EBADF);
+	CHECK_RET(dev_map_for(w, 0, 1, to, 0, R, file), -EINVAL);
+	CHECK_RET(dev_map_for(w, 0, 1, to, 0, R, fds[0]), -EINVAL);
+	CHECK_RET(dev_map_for(w, 0, 1, to, 0, R, w), -EINVAL);
 	CHECK_EQ(dev_nodes(to), 0);
 	/* The root sponsors nothing. */
 	CHECK_RET(dev_map_for(w, 0, 1, to, 0, R, top), -EINVAL);

@@ -310,8 +310,23 @@ static void mlock_and_msync_change_nothing(void)
 	munlockall();
 	msync(p, 4 * PAGE, MS_SYNC | MS_INVALIDATE);
 	mincore(p, 4 * PAGE, vec);
-	remap_file_pages(p, 4 * PAGE, 0, 1, 0);
 	check_gapped(p);
+}
+
+/* Shows another part of the window in the place of the VMA, or does nothing. */
+static void remap_file_pages_shifts(void)
+{
+	int w;
+	uint32_t *p = gapped(&w), v = 0;
+
+	if (remap_file_pages(p, 4 * PAGE, 0, 1, 0)) {
+		check_gapped(p);
+		return;
+	}
+	CHECK_SIG(peek(cell(p, 0, 0), &v), 0);
+	CHECK_EQ(v, 11);
+	CHECK_SIG(peek(cell(p, 2, 0), NULL), SIGBUS);
+	CHECK_RET(mmap_err(w, 0, 1, PROT_READ, MAP_SHARED), -EBUSY);
 }
 
 static void populate_brings_in_nothing(void)
@@ -390,6 +405,7 @@ static const struct tap_case cases[] = {
 	{ "madvise does not bring it into a child", not_in_child_after_madvise },
 	{ "mlock, msync and mincore change nothing",
 	  mlock_and_msync_change_nothing },
+	{ "remap_file_pages shows one VMA still", remap_file_pages_shifts },
 	{ "MAP_POPULATE brings in nothing", populate_brings_in_nothing },
 	{ "exec in a child leaves it alone", exec_drops_it },
 	{ "the flags of the VMA", flags_in_smaps },
