@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cg.h"
+#include "knob.h"
+#include "tap.h"
+
+bool knob_is(int cgroup, const char *file, const char *want, const char *at,
+	     int line)
+{
+	char text[4096];
+	int len = cg_read(cgroup, file, text, sizeof(text));
+
+	if (len < 0) {
+		tap_fail(at, line, "reading %s: %s", file, tap_result(len));
+		return false;
+	}
+	if (len && text[len - 1] == '\n' &&
+	    strlen(want) == (size_t)len - 1 && !memcmp(text, want, len - 1))
+		return true;
+	tap_fail(at, line, "%s is \"%s\", want \"%s\\n\"", file, text, want);
+	return false;
+}
+
+int knob_write(int cgroup, const char *file, const char *text, unsigned int len)
+{
+	int fd = openat(cgroup, file, O_WRONLY | O_CLOEXEC);
+	int ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, len) < 0)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+uint64_t knob_usage_ns(int cgroup)
+{
+	return cg_key(cgroup, "brumm.stat", "usage_ns");
+}
+
+int priced(const char *name)
+{
+	int cg = cg_make(name);
+
+	REQUIRE_OK(cg_write(cg, "brumm.price", PRICES));
+	return cg;
+}
