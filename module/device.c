@@ -492,12 +492,14 @@ long window_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	/* Another thread may have changed it since: the first one counts. */
 	args.size = size;
 
+	/* Before anything is done, see whether the result can be told. */
+	size = min_t(size_t, size, c->size);
+	if (c->out && copy_to_user(user, &args, size))
+		return -EFAULT;
 	ret = c->run(file->private_data, &args);
 	if (ret < 0 || !c->out)
 		return ret;
-	if (copy_to_user(user, &args, min_t(size_t, size, c->size)))
-		return -EFAULT;
-	return ret;
+	return copy_to_user(user, &args, size) ? -EFAULT : ret;
 }
 
 static struct miscdevice device = {

@@ -25,12 +25,19 @@
 /* Gather */
 
 /*
- * Look at one more node on the path. Return: whether it may be stepped over
- * (false: stop gathering).
+ * Look at one more node on the path.
+ *
+ * What begins before the range is cut, and its part in the range left for
+ * later: it sorts behind @n and behind all that begin between the two.
+ *
+ * Return: whether to go on (false: stop gathering). *@part: the node if it is
+ * to be removed now.
  */
 static bool gather_node(struct mapdb_op *op, struct mapdb_path *at,
 			struct mapdb_node *n, struct mapdb_node **part)
 {
+	bool later = n->frame < at->lo;
+
 	*part = NULL;
 	if (n->state != MAPDB_LIVE) {
 		at->blocked = true;
@@ -39,8 +46,10 @@ static bool gather_node(struct mapdb_op *op, struct mapdb_path *at,
 	n = mapdb_cut(op, n, at->lo, at->hi, true);
 	if (!n)
 		return false;
-	n->dying = 1;
-	*part = n;
+	if (!later) {
+		n->dying = 1;
+		*part = n;
+	}
 	return true;
 }
 

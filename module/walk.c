@@ -76,13 +76,6 @@ void mapdb_walk_enter(struct mapdb_walk *w, struct mapdb_node *n)
 		  min(at->hi, mapdb_node_last(n)));
 }
 
-/* Go on behind @n, a part cut from the node just returned. */
-static void walk_move(struct mapdb_walk *w, struct mapdb_node *n)
-{
-	w->at[w->level].frame = n->frame;
-	w->at[w->level].id = n->id;
-}
-
 /* Let go of what the walk holds. The tree is locked. */
 void mapdb_walk_stop(struct mapdb_walk *w)
 {
@@ -123,23 +116,28 @@ static void reduce_take(struct mapdb_op *op, u32 rights)
 
 /*
  * Put @n into the batch, cut to lo..hi, if there is something to take from it.
- * Return: the part; NULL: it is another's, or a spare node is missing.
+ * Return: false: it is another's, or a spare node is missing.
  */
-static struct mapdb_node *reduce_add(struct mapdb_op *op, struct mapdb_node *n,
-				     u32 lo, u32 hi, u32 rights)
+static bool reduce_add(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
+		       u32 hi, u32 rights)
 {
 	/* Who owns it may have taken the rights, and not zapped yet. */
 	if (n->state != MAPDB_LIVE)
-		return NULL;
+		return false;
 	if (!(n->rights & rights))
-		return n;
+		return true;
 	n = mapdb_cut(op, n, lo, hi, false);
 	if (n)
 		op->batch[op->nr++] = n;
 	return n;
 }
 
-/* Collect a batch. Return: false: stopped at a node that was not to be had. */
+/*
+ * Collect a batch. What begins before the range is only cut: its part in the
+ * range sorts behind it, and is met later, as are those that begin between.
+ *
+ * Return: false: stopped at a node that was not to be had.
+ */
 static bool reduce_gather(struct mapdb_op *op, struct mapdb_walk *w, u32 rights)
 {
 	unsigned int steps = MAPDB_BATCH;
@@ -147,15 +145,19 @@ static bool reduce_gather(struct mapdb_op *op, struct mapdb_walk *w, u32 rights)
 	struct mapdb_node *n;
 
 	while (steps-- && op->nr < MAPDB_BATCH && (n = mapdb_walk_next(w))) {
+		bool later;
+
 		at = &w->at[w->level];
-		n = reduce_add(op, n, at->lo, at->hi, rights);
-		if (!n) {
+		later = n->frame < at->lo && (n->rights & rights) &&
+			n->state == MAPDB_LIVE;
+		if (later ? !mapdb_cut(op, n, at->lo, at->hi, false) :
+			    !reduce_add(op, n, at->lo, at->hi, rights)) {
 			/* Ids begin at 1: come back to this very node. */
 			at->id--;
 			return false;
 		}
-		walk_move(w, n);
-		mapdb_walk_enter(w, n);
+		if (!later)
+			mapdb_walk_enter(w, n);
 	}
 	return true;
 }
@@ -351,6 +353,15 @@ static void info_set(struct mapdb_info *info, const struct mapdb_node *n)
 	};
 }
 
+/*
+ * A node that spans several pieces of its parent is met once for each. Count it
+ * with the one that has its first frame, as far as the walk is concerned.
+ */
+static bool met_first(const struct mapdb_walk *w, const struct mapdb_node *n)
+{
+	return max(n->frame, w->at[0].lo) >= w->at[w->level].lo;
+}
+
 /* Count what was derived from @n. Its tree is locked, but not all the time. */
 static int count_below(struct mapdb_op *op, struct mapdb_node *n, u64 *count)
 {
@@ -360,7 +371,7 @@ static int count_below(struct mapdb_op *op, struct mapdb_node *n, u64 *count)
 
 	mapdb_walk_start(&op->walk, n->down, n->frame, mapdb_node_last(n));
 	while ((n = mapdb_walk_next(&op->walk))) {
-		*count += n->state != MAPDB_PENDING;
+		*count += n->state != MAPDB_PENDING && met_first(&op->walk, n);
 		mapdb_walk_enter(&op->walk, n);
 		if (++steps < MAPDB_BATCH)
 			continue;
