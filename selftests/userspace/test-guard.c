@@ -15,38 +15,8 @@
 #include "common.h"
 #include "internal.h"
 
-/*
- * cmocka has a handler for SIGBUS of its own, and installs it anew for each
- * test. So each runs in a child that has none.
- */
-#define CHECK(ok)                                                            \
-	do {                                                                 \
-		if (!(ok)) {                                                 \
-			fprintf(stderr, "# %s:%d: %s\n", __func__, __LINE__, \
-				#ok);                                        \
-			_exit(1);                                            \
-		}                                                            \
-	} while (0)
-
 #define PAGES 8
 static size_t page;
-
-/* Runs @fn in a child; returns its wait status. */
-static int in_child(void (*fn)(void))
-{
-	pid_t pid = fork();
-	int status;
-
-	if (!pid) {
-		signal(SIGBUS, SIG_DFL);
-		alarm(60);
-		fn();
-		_exit(0);
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid)
-		return -1;
-	return status;
-}
 
 struct file {
 	int fd;
@@ -378,12 +348,6 @@ static void own_handler_stays(void)
 	drop(&f);
 }
 
-#define TEST(name)                                   \
-	static void test_##name(void **state)        \
-	{                                            \
-		(void)state;                         \
-		assert_int_equal(in_child(name), 0); \
-	}
 TEST(copies)
 TEST(mask_is_kept)
 TEST(nesting)

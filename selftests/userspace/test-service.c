@@ -414,7 +414,8 @@ static void bad_messages(void **state)
 	wait_clients(0);
 	for (i = 0; i < 1000 && open_fds() > before; i++)
 		usleep(1000);
-	assert_int_equal(open_fds(), before);
+	/* Fewer, where an earlier test's were still on their way. */
+	assert_true(open_fds() <= before);
 	stop();
 }
 

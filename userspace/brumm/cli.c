@@ -151,3 +151,15 @@ int cli_knob_failed(int group, const char *name, const char *knob, int err)
 		cli_fail(err, "%s: %s", name, knob);
 	return EXIT_ERROR;
 }
+
+void cli_service_failed(const char *path, int err)
+{
+	if (err == -ENOENT || err == -ECONNREFUSED)
+		cli_error("no memory service listens at %s; start brumm serve, or name its socket by --control",
+			  path);
+	else if (err == -EACCES)
+		cli_error("%s: only root and the service's own user may control it",
+			  path);
+	else
+		cli_fail(err, "%s", path);
+}

@@ -63,4 +63,7 @@ int cli_open_group(const char *name);
  */
 int cli_knob_failed(int group, const char *name, const char *knob, int err);
 
+/* Why the control socket at @path could not be used. */
+void cli_service_failed(const char *path, int err);
+
 #endif /* BRUMM_CLI_H */

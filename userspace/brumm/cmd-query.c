@@ -265,7 +265,7 @@ static int query_service(const struct args *a)
 	int err = brumm_control_open(path, &s.control);
 
 	if (err) {
-		cli_fail(err, "%s", path);
+		cli_service_failed(path, err);
 		return EXIT_ERROR;
 	}
 	err = brumm_control_status(s.control, &st);

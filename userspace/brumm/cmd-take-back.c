@@ -88,7 +88,8 @@ int cmd_take_back(int argc, char **argv)
 	if (!err)
 		err = brumm_control_open(a.control, &control);
 	if (err) {
-		cli_fail(err, "%s", a.control ? a.control : BRUMM_CONTROL_SOCKET);
+		cli_service_failed(a.control ? a.control : BRUMM_CONTROL_SOCKET,
+				   err);
 		return EXIT_ERROR;
 	}
 	err = brumm_control_take_back(control, id, &t);

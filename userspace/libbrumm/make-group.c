@@ -153,12 +153,33 @@ PUBLIC int brumm_group_enter(const char *name, pid_t pid)
 	return with_group(name, do_enter, &pid);
 }
 
+static int get_populated(const char *key, uint64_t value, void *arg)
+{
+	if (!strcmp(key, "populated"))
+		*(bool *)arg = value;
+	return 0;
+}
+
+/*
+ * libcgroup moves processes that it finds to the cgroup above, also where it
+ * was told to remove empty ones only: out of the budget that they are under.
+ */
 PUBLIC int brumm_group_remove(const char *name)
 {
-	int fd = brumm_group_open(name);
+	bool populated = false;
+	char text[KNOB_MAX];
+	int err, fd = brumm_group_open(name);
 
 	if (fd < 0)
 		return fd;
+	err = knob_read(fd, "cgroup.events", text, sizeof(text));
 	close(fd);
-	return with_group(name, do_remove, NULL);
+	/* The root has no such file, and is not to be removed. */
+	if (err == -ENOENT)
+		return -EBUSY;
+	if (!err)
+		err = parse_flat(text, get_populated, &populated);
+	if (!err && populated)
+		err = -EBUSY;
+	return err ? err : with_group(name, do_remove, NULL);
 }
