@@ -372,12 +372,13 @@ static int grant_try(struct grant *g)
  */
 int mapdb_grant(const struct mapdb_map_args *a)
 {
-	struct mapdb_op *op = mapdb_op_alloc(a->source, GFP_KERNEL_ACCOUNT);
+	struct mapdb_op *op = kmalloc(sizeof(*op), GFP_KERNEL);
 	struct grant g;
 	int err;
 
 	if (!op)
 		return -ENOMEM;
+	mapdb_op_init(op, a->source);
 	do {
 		g = (struct grant){ .a = a, .op = op };
 		err = grant_try(&g);
@@ -385,6 +386,7 @@ int mapdb_grant(const struct mapdb_map_args *a)
 		if (err == -EAGAIN && mapdb_wait_busy(g.busy, g.change))
 			err = -EINTR;
 	} while (err == -EAGAIN);
-	mapdb_op_free(op);
+	mapdb_op_exit(op);
+	kfree(op);
 	return err;
 }

@@ -3,12 +3,15 @@
  * The mapping database: allocate and derive.
  *
  * Contract: all or nothing, and a charge that does not fit is refused before
- * anything is touched. A map goes through the source range piece by piece:
+ * anything is touched.
+ *
+ * The usual map has a source of one piece: it is charged and linked in one go,
+ * with the source's tree locked. Otherwise it goes through the range piece by
+ * piece:
  *
  *	scan	make a node for each piece that the range crosses, unlinked
  *	charge	all of them, once per sponsor
  *	link	each into the tree of its piece and into the target, PENDING
- *		while there are several
  *	commit	set them LIVE
  *
  * Between scan and link anything may have happened to the source: each piece
@@ -29,7 +32,6 @@
  * @tail: where the next one goes
  * @tallies: what they cost, by sponsor
  * @lineage: for a source that has none yet
- * @single: the source is one piece, so is the map
  * @busy: tree whose change is to be waited for, pinned
  * @change: count of changes that was seen there
  */
@@ -39,7 +41,6 @@ struct map_op {
 	struct mapdb_node **tail;
 	struct mapdb_tally *tallies;
 	struct mapdb_lineage *lineage;
-	bool single;
 	struct mapdb_frames *busy;
 	unsigned long change;
 };
@@ -188,24 +189,19 @@ struct mapdb_sponsor *mapdb_sponsor_of(const struct mapdb_map_args *a,
 	return p->sponsor;
 }
 
-static struct mapdb_node *node_for(const struct mapdb_map_args *a, u32 to,
-				   const struct mapdb_piece *p)
+static void node_derive(struct mapdb_node *n, const struct mapdb_map_args *a,
+		     u32 to, const struct mapdb_piece *p)
 {
-	struct mapdb_node *n = mapdb_node_alloc(GFP_KERNEL_ACCOUNT);
 	bool first;
 
-	if (!n)
-		return NULL;
 	n->start = to;
 	n->frame = p->frame;
 	n->pages = p->pages;
 	n->rights = a->rights;
 	n->depth = p->depth + 1;
-	n->state = MAPDB_PENDING;
 	n->sponsor = mapdb_sponsor_of(a, p, &first);
 	n->pays_map = !!n->sponsor;
 	n->pays_lookup = n->sponsor && first;
-	return n;
 }
 
 static int tally_add(struct map_op *op, const struct mapdb_node *n)
@@ -233,9 +229,11 @@ static int scan(struct map_op *op)
 			err = mapdb_piece_check(a, &p);
 		if (err)
 			return err;
-		n = node_for(a, a->to + done, &p);
+		n = mapdb_node_alloc(GFP_KERNEL_ACCOUNT);
 		if (!n)
 			return -ENOMEM;
+		node_derive(n, a, a->to + done, &p);
+		n->state = MAPDB_PENDING;
 		*op->tail = n;
 		op->tail = &n->next;
 		err = tally_add(op, n);
@@ -246,7 +244,6 @@ static int scan(struct map_op *op)
 			return -EINTR;
 		cond_resched();
 	}
-	op->single = op->nodes->pages == a->pages;
 	return 0;
 }
 
@@ -305,17 +302,11 @@ static int insert(struct mapdb_space *s, struct mapdb_node *n)
 	return fits ? 0 : -EEXIST;
 }
 
-/*
- * Link @n below @source, in both trees.
- *
- * A node that is the whole map goes LIVE at once: from the moment it can be
- * seen it is as good as committed.
- */
+/* Link @n below @source, in both trees. -EAGAIN: after mapdb_wait_busy(). */
 static int link_below(struct map_op *op, struct mapdb_node *source,
 		      struct mapdb_node *n)
 {
 	struct mapdb_frames *f = mapdb_node_frames(source);
-	struct mapdb_node *next = n->next;
 	int err;
 
 	if (source->down && being_revoked(source, n)) {
@@ -325,27 +316,27 @@ static int link_below(struct map_op *op, struct mapdb_node *source,
 		return -EAGAIN;
 	}
 	if (!source->down) {
-		if (!op->lineage)
-			return -EAGAIN;
 		mapdb_lineage_init(op->lineage, f);
 		source->down = op->lineage;
 		op->lineage = NULL;
 	}
-	if (op->single) {
-		n->state = MAPDB_LIVE;
-		n->down = NULL;
-	}
 	mapdb_link(n, source->down);
-	if (n->pays_lookup)
-		mapdb_first_add(n);
 	err = insert(op->a->target, n);
 	if (err) {
 		mapdb_unlink(n);
 		n->up = NULL;
-		n->state = MAPDB_PENDING;
-		n->next = next;
+	} else if (n->pays_lookup) {
+		mapdb_first_add(n);
 	}
 	return err;
+}
+
+/* Before a lock under which link_below() is called. */
+static int need_lineage(struct map_op *op)
+{
+	if (!op->lineage)
+		op->lineage = mapdb_lineage_alloc();
+	return op->lineage ? 0 : -ENOMEM;
 }
 
 static int link_one(struct map_op *op, struct mapdb_node *n)
@@ -356,12 +347,9 @@ static int link_one(struct map_op *op, struct mapdb_node *n)
 	struct mapdb_frames *f;
 	int err;
 
-	/* At most one is used up by each call; made where it may fail. */
-	if (!op->lineage) {
-		op->lineage = mapdb_lineage_alloc();
-		if (!op->lineage)
-			return -ENOMEM;
-	}
+	err = need_lineage(op);
+	if (err)
+		return err;
 	source = mapdb_lock_at(a->source, from, from + 1);
 	if (!source)
 		return -ENOENT;
@@ -394,10 +382,6 @@ static int link_all(struct map_op *op)
 {
 	struct mapdb_node *n, *undo;
 	int err;
-
-	/* This one is LIVE if it succeeds, and may be gone already. */
-	if (op->single)
-		return link_one(op, op->nodes);
 
 	for (n = op->nodes; n; n = n->next) {
 		err = link_one(op, n);
@@ -443,7 +427,7 @@ static struct mapdb_node *commit_run(struct map_op *op, struct mapdb_node *n)
 
 static void commit(struct map_op *op)
 {
-	struct mapdb_node *n = op->single ? NULL : op->nodes;
+	struct mapdb_node *n = op->nodes;
 
 	while (n) {
 		n = commit_run(op, n);
@@ -471,25 +455,94 @@ static int replace_all(struct map_op *op)
 	return err;
 }
 
-/* One try: to the end, or undone. */
-static int map_try(struct map_op *op)
+/* One try, piece by piece: to the end, or undone. */
+static int map_pieces(struct map_op *op)
 {
-	int err, srcu;
+	int err;
 
-	srcu = srcu_read_lock(mapdb_charging);
 	err = scan(op);
 	if (!err)
 		err = mapdb_tally_charge(op->tallies);
-	if (!err) {
-		if (op->a->flags & BRUMM_MAP_REPLACE)
-			err = replace_all(op);
-		else
-			err = link_all(op);
+	if (err)
+		return err;
+	if (op->a->flags & BRUMM_MAP_REPLACE)
+		err = replace_all(op);
+	else
+		err = link_all(op);
+	if (err)
+		mapdb_tally_uncharge(op->tallies, NULL);
+	else
+		commit(op);
+	return err;
+}
+
+/* Is the source one piece, with a lineage, to be mapped where nothing is? */
+static bool is_simple(const struct mapdb_map_args *a,
+		      const struct mapdb_node *source)
+{
+	return source && source->start <= a->from &&
+	       mapdb_node_end(source) >= a->from + a->pages &&
+	       mapdb_piece_usable(source) && source->down &&
+	       !(a->flags & BRUMM_MAP_REPLACE);
+}
+
+static int map_simple_locked(struct map_op *op, struct mapdb_node *source,
+			     struct mapdb_node *n)
+{
+	const struct mapdb_map_args *a = op->a;
+	struct ledger_counts c;
+	struct mapdb_piece p;
+	int err;
+
+	mapdb_piece_get(source, a->from, a->pages, &p);
+	err = mapdb_piece_check(a, &p);
+	if (err)
+		return err;
+	node_derive(n, a, a->to, &p);
+	if (n->sponsor) {
+		mapdb_node_counts(n, &c);
+		err = ledger_try_charge(&n->sponsor->ledger, &c);
 		if (err)
-			mapdb_tally_uncharge(op->tallies, NULL);
-		else
-			commit(op);
+			return err;
 	}
+	err = link_below(op, source, n);
+	if (err && n->sponsor)
+		ledger_uncharge(&n->sponsor->ledger, &c);
+	return err;
+}
+
+/* The usual case. -EXDEV: it is not. */
+static int map_simple(struct map_op *op)
+{
+	const struct mapdb_map_args *a = op->a;
+	struct mapdb_node *source, *n;
+	struct mapdb_frames *f;
+	int err = -EXDEV;
+
+	n = mapdb_node_alloc(GFP_KERNEL_ACCOUNT);
+	if (!n)
+		return -ENOMEM;
+	source = mapdb_lock_at(a->source, a->from, a->from + 1);
+	if (source) {
+		f = mapdb_node_frames(source);
+		if (is_simple(a, source))
+			err = map_simple_locked(op, source, n);
+		/* From here on it may be gone, if it was linked. */
+		mapdb_frames_unlock(f);
+	}
+	if (err)
+		mapdb_node_free(n);
+	return err;
+}
+
+/* One try: to the end, or undone. */
+static int map_try(struct map_op *op)
+{
+	int srcu = srcu_read_lock(mapdb_charging);
+	int err = map_simple(op);
+
+	if (err == -EXDEV)
+		err = map_pieces(op);
 	srcu_read_unlock(mapdb_charging, srcu);
 	return err;
 }

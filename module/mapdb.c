@@ -9,7 +9,6 @@
 #include "tree.h"
 
 static struct kmem_cache *node_cache;
-static struct kmem_cache *op_cache;
 
 DEFINE_STATIC_SRCU(charging);
 struct srcu_struct *const mapdb_charging = &charging;
@@ -20,17 +19,11 @@ int mapdb_init(void)
 
 	node_cache = kmem_cache_create("brumm_node", sizeof(struct mapdb_node),
 				       0, SLAB_ACCOUNT, NULL);
-	op_cache = kmem_cache_create("brumm_op", sizeof(struct mapdb_op), 0, 0,
-				     NULL);
-	if (node_cache && op_cache)
-		return 0;
-	mapdb_exit();
-	return -ENOMEM;
+	return node_cache ? 0 : -ENOMEM;
 }
 
 void mapdb_exit(void)
 {
-	kmem_cache_destroy(op_cache);
 	kmem_cache_destroy(node_cache);
 }
 
@@ -421,12 +414,8 @@ void mapdb_tally_free(struct mapdb_tally *list)
 
 /* Operations */
 
-struct mapdb_op *mapdb_op_alloc(struct mapdb_space *actor, gfp_t gfp)
+void mapdb_op_init(struct mapdb_op *op, struct mapdb_space *actor)
 {
-	struct mapdb_op *op = kmem_cache_alloc(op_cache, gfp);
-
-	if (!op)
-		return NULL;
 	op->actor = actor;
 	op->res = (struct mapdb_unmap_result){};
 	op->spare = NULL;
@@ -435,15 +424,14 @@ struct mapdb_op *mapdb_op_alloc(struct mapdb_space *actor, gfp_t gfp)
 	op->credit = NULL;
 	op->spare_tally = NULL;
 	op->nr = 0;
-	return op;
 }
 
-void mapdb_op_free(struct mapdb_op *op)
+void mapdb_op_exit(struct mapdb_op *op)
 {
-	mapdb_op_settle(op);
+	if (op->credit)
+		mapdb_op_settle(op);
 	kfree(op->spare_tally);
 	mapdb_free_list(op->spare);
-	kmem_cache_free(op_cache, op);
 }
 
 /*
@@ -477,20 +465,6 @@ void mapdb_op_wait(struct mapdb_op *op, struct mapdb_frames *f)
 	else
 		mapdb_frames_wait(f, change);
 	mapdb_frames_put(f);
-}
-
-/* Keep a removed node for a cut to come, or free it. */
-void mapdb_op_spare(struct mapdb_op *op, struct mapdb_node *n)
-{
-	if (op->nr_spare >= MAPDB_SPARE) {
-		mapdb_node_free(n);
-		return;
-	}
-	memset(n, 0, sizeof(*n));
-	INIT_LIST_HEAD(&n->first);
-	n->next = op->spare;
-	op->spare = n;
-	op->nr_spare++;
 }
 
 /*
@@ -740,4 +714,12 @@ void mapdb_batch_zap(struct mapdb_op *op)
 		}
 		mapdb_zap(n->space, n->start, end - n->start);
 	}
+}
+
+/* Free the batch, whose nodes are unlinked. */
+void mapdb_batch_free(struct mapdb_op *op)
+{
+	if (op->nr)
+		kmem_cache_free_bulk(node_cache, op->nr, (void **)op->batch);
+	op->nr = 0;
 }

@@ -24,6 +24,70 @@
 
 /* Gather */
 
+/**
+ * struct mapdb_path - the way down to the leaf that is taken next
+ * @lo: first frame of interest
+ * @hi: last frame
+ * @level: where it is at; 0: the lineage at the top
+ * @blocked: levels at which some children belong to another
+ * @node: whose children are looked at, by level
+ *
+ * Good under one hold of the lock.
+ */
+struct mapdb_path {
+	u32 lo;
+	u32 hi;
+	int level;
+	DECLARE_BITMAP(blocked, MAPDB_MAX_DEPTH + 1);
+	struct mapdb_node *node[MAPDB_MAX_DEPTH + 1];
+};
+
+static u32 path_lo(const struct mapdb_path *path)
+{
+	return path->level ? path->node[path->level]->frame : path->lo;
+}
+
+static u32 path_hi(const struct mapdb_path *path)
+{
+	return path->level ? mapdb_node_last(path->node[path->level]) :
+			     path->hi;
+}
+
+static struct mapdb_node *path_next(const struct mapdb_path *path,
+				    struct mapdb_node *n)
+{
+	return mapdb_lineage_next(n, path_lo(path), path_hi(path));
+}
+
+/* Below @n from now on. */
+static void path_down(struct mapdb_path *path, struct mapdb_node *n)
+{
+	path->node[++path->level] = n;
+	__clear_bit(path->level, path->blocked);
+}
+
+/*
+ * All below the node that the path is at is taken: by us, and then it is a leaf
+ * itself, or partly by others. Return: the node; the path is above it.
+ */
+static struct mapdb_node *path_up(struct mapdb_path *path, struct mapdb_op *op)
+{
+	int level = path->level--;
+
+	if (test_bit(level, path->blocked))
+		__set_bit(path->level, path->blocked);
+	else
+		op->batch[op->nr++] = path->node[level];
+	return path->node[level];
+}
+
+static struct mapdb_node *first_child(const struct mapdb_node *n)
+{
+	if (!n->down)
+		return NULL;
+	return mapdb_lineage_first(n->down, n->frame, mapdb_node_last(n));
+}
+
 /*
  * Look at one more node on the path.
  *
@@ -33,17 +97,19 @@
  * Return: whether to go on (false: stop gathering). *@part: the node if it is
  * to be removed now.
  */
-static bool gather_node(struct mapdb_op *op, struct mapdb_path *at,
+static bool gather_node(struct mapdb_op *op, struct mapdb_path *path,
 			struct mapdb_node *n, struct mapdb_node **part)
 {
-	bool later = n->frame < at->lo;
+	u32 lo = path_lo(path), hi = path_hi(path);
+	bool later = n->frame < lo;
 
 	*part = NULL;
 	if (n->state != MAPDB_LIVE) {
-		at->blocked = true;
+		__set_bit(path->level, path->blocked);
 		return true;
 	}
-	n = mapdb_cut(op, n, at->lo, at->hi, true);
+	if (later || mapdb_node_last(n) > hi)
+		n = mapdb_cut(op, n, lo, hi, true);
 	if (!n)
 		return false;
 	if (!later) {
@@ -51,23 +117,6 @@ static bool gather_node(struct mapdb_op *op, struct mapdb_path *at,
 		*part = n;
 	}
 	return true;
-}
-
-static void path_set(struct mapdb_path *at, struct mapdb_node *n,
-		     struct mapdb_lineage *l, u32 lo, u32 hi)
-{
-	at->node = n;
-	at->lineage = l;
-	at->lo = lo;
-	at->hi = hi;
-	at->blocked = false;
-}
-
-static struct mapdb_node *first_child(const struct mapdb_node *n)
-{
-	if (!n->down)
-		return NULL;
-	return mapdb_lineage_first(n->down, n->frame, mapdb_node_last(n));
 }
 
 /**
@@ -81,54 +130,65 @@ static struct mapdb_node *first_child(const struct mapdb_node *n)
  * children before parents until it is sorted, which is fine since all of them
  * are unlinked before the first is freed.
  *
- * Return: whether something is left that another owns.
+ * Return: whether something is left: what another owns, or more.
  */
 static bool gather(struct mapdb_op *op, struct mapdb_lineage *l, u32 lo, u32 hi)
 {
-	struct mapdb_path *at = op->path;
-	struct mapdb_node *n, *part, *child;
+	struct mapdb_path path;
 	unsigned int steps = 2 * MAPDB_BATCH;
+	struct mapdb_node *n, *part, *child;
 
-	path_set(at, NULL, l, lo, hi);
+	path.lo = lo;
+	path.hi = hi;
+	path.level = 0;
+	__clear_bit(0, path.blocked);
 	n = mapdb_lineage_first(l, lo, hi);
 	while (op->nr < MAPDB_BATCH && steps--) {
 		if (!n) {
-			/* All below at->node is taken: by us, or by others? */
-			if (at == op->path)
-				break;
-			part = at->node;
-			at--;
-			if (at[1].blocked)
-				at->blocked = true;
-			else
-				op->batch[op->nr++] = part;
-			n = mapdb_lineage_next(part, at->lo, at->hi);
+			if (!path.level)
+				return test_bit(0, path.blocked);
+			n = path_up(&path, op);
+			n = path_next(&path, n);
 			continue;
 		}
-		if (!gather_node(op, at, n, &part))
-			break;
+		if (!gather_node(op, &path, n, &part))
+			return true;
 		child = part ? first_child(part) : NULL;
 		if (child) {
-			at++;
-			path_set(at, part, part->down, part->frame,
-				 mapdb_node_last(part));
+			path_down(&path, part);
 			n = child;
 			continue;
 		}
 		if (part)
 			op->batch[op->nr++] = part;
-		n = mapdb_lineage_next(part ?: n, at->lo, at->hi);
+		n = path_next(&path, part ?: n);
 	}
-	/* Whatever stopped us: with an empty batch, it is another's nodes. */
-	return n || op->path[0].blocked || at != op->path;
+	return true;
 }
 
 /* Finish */
 
-static void finish_events(struct mapdb_op *op, struct mapdb_node *n)
+/* Tell of the batch, once for each run of neighbours. */
+static void finish_events(struct mapdb_op *op)
 {
-	if (n->space != op->actor)
-		mapdb_event(n->space, n->start, n->pages, n->rights, true);
+	unsigned int i, run;
+
+	for (i = 0; i < op->nr; i = run) {
+		struct mapdb_node *n = op->batch[i];
+		u32 end = mapdb_node_end(n);
+
+		for (run = i + 1; run < op->nr; run++) {
+			struct mapdb_node *next = op->batch[run];
+
+			if (next->space != n->space || next->start != end ||
+			    next->rights != n->rights)
+				break;
+			end = mapdb_node_end(next);
+		}
+		if (n->space != op->actor)
+			mapdb_event(n->space, n->start, end - n->start,
+				    n->rights, true);
+	}
 }
 
 /* Take the batch out of the trees; its nodes stay in memory. */
@@ -147,7 +207,6 @@ static void finish_unlink(struct mapdb_op *op)
 			down_write(&s->lock);
 		}
 		rb_erase(&n->in_space, &s->nodes);
-		finish_events(op, n);
 		mapdb_unlink(n);
 	}
 	if (s)
@@ -206,20 +265,17 @@ static void finish_frames(struct mapdb_op *op, struct mapdb_frames *f)
  */
 static void finish(struct mapdb_op *op, struct mapdb_frames *f)
 {
-	unsigned int i;
-
 	mapdb_batch_zap(op);
 	finish_frames(op, f);
 
 	mutex_lock(&f->lock);
+	/* The spaces may go once the nodes are unlinked: tell before. */
+	finish_events(op);
 	finish_unlink(op);
 	finish_uncharge(op);
 	mapdb_frames_changed(f);
 	mutex_unlock(&f->lock);
-
-	for (i = 0; i < op->nr; i++)
-		mapdb_op_spare(op, op->batch[i]);
-	op->nr = 0;
+	mapdb_batch_free(op);
 }
 
 /* Take the batch. The tree is locked. */
@@ -277,38 +333,41 @@ static void revoke_below(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 	mapdb_lineage_put(l);
 }
 
+enum revoked {
+	REVOKED_NOT,		/* another owns it, or spare nodes are missing */
+	REVOKED_BELOW,		/* what was derived from it is gone */
+	REVOKED,		/* it is gone itself */
+};
+
 /*
  * Bring the removal of a part of a node itself one step further. The tree is
- * locked before and after. Return: false: another owns it, or a spare node is
- * missing, so that nothing was done.
+ * locked before and after.
  */
-static bool revoke_self(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
-			u32 hi)
+static enum revoked revoke_self(struct mapdb_op *op, struct mapdb_node *n,
+				u32 lo, u32 hi)
 {
 	struct mapdb_frames *f = mapdb_node_frames(n);
 	struct mapdb_lineage *l;
 
 	if (n->state != MAPDB_LIVE)
-		return false;
+		return REVOKED_NOT;
 	n = mapdb_cut(op, n, lo, hi, true);
 	if (!n)
-		return false;
+		return REVOKED_NOT;
 	n->dying = 1;
 	if (first_child(n)) {
-		lo = n->frame;
-		hi = mapdb_node_last(n);
 		l = n->down;
 		mapdb_lineage_get(l);
 		revoke_lineage(op, l, lo, hi);
 		mapdb_lineage_put(l);
-		return true;
+		return REVOKED_BELOW;
 	}
 	op->batch[op->nr++] = n;
 	take(op);
 	mutex_unlock(&f->lock);
 	finish(op, f);
 	mutex_lock(&f->lock);
-	return true;
+	return REVOKED;
 }
 
 /* Credit for the holes that a revoke is going to make */
@@ -334,12 +393,11 @@ static bool holes_below(const struct mapdb_node *n, u32 lo, u32 hi)
  * and end behind the range; so do those that they were derived from. The tree
  * is locked, but not all the time: @n may be gone afterwards.
  */
-static void count_holes(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
-			u32 hi)
+static void count_holes(struct mapdb_op *op, struct mapdb_walk *w,
+			struct mapdb_node *n, u32 lo, u32 hi)
 {
 	struct mapdb_frames *f = mapdb_node_frames(n);
 	struct mapdb_sponsor *sp = n->sponsor;
-	struct mapdb_walk *w = &op->walk;
 	unsigned int steps = 0;
 
 	mapdb_walk_start(w, n->down, lo, hi);
@@ -367,6 +425,7 @@ static void count_holes(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 static int reserve_holes(struct mapdb_op *op, struct mapdb_space *s, u32 start,
 			 u32 end, bool self)
 {
+	struct mapdb_walk *w = mapdb_walk_alloc(GFP_KERNEL | __GFP_NOFAIL);
 	struct mapdb_node *n;
 	u32 lo, hi, at = start;
 
@@ -383,75 +442,76 @@ static int reserve_holes(struct mapdb_op *op, struct mapdb_space *s, u32 start,
 		if (self && is_hole(n, lo, hi))
 			mapdb_op_reserve(op, n->sponsor, n);
 		if (n->sponsor && holes_below(n, lo, hi))
-			count_holes(op, n, lo, hi);
+			count_holes(op, w, n, lo, hi);
 		mapdb_frames_unlock(f);
 		cond_resched();
 	}
+	mapdb_walk_free(w);
 	return mapdb_op_charge(op);
-}
-
-static bool may_make_holes(const struct mapdb_node *n, u32 lo, u32 hi,
-			   bool self)
-{
-	return n->sponsor &&
-	       ((self && is_hole(n, lo, hi)) || holes_below(n, lo, hi));
 }
 
 /*
  * Is it certain at a glance that the revoke makes no holes? The usual case: the
  * range lies in one node, and nothing below sticks out of it on the left.
  */
-static bool needs_no_credit(struct mapdb_space *s, u32 start, u32 end,
+static bool needs_no_credit(const struct mapdb_node *n, u32 start, u32 end,
 			    bool self)
 {
-	struct mapdb_node *n = mapdb_lock_at(s, start, end);
-	struct mapdb_frames *f;
-	bool sure;
 	u32 lo, hi;
 
-	if (!n)
-		return true;
-	f = mapdb_node_frames(n);
+	if (mapdb_node_end(n) < end)
+		return false;
 	mapdb_overlap(n, start, end, &lo, &hi);
-	sure = mapdb_node_end(n) >= end && !may_make_holes(n, lo, hi, self);
-	mapdb_frames_unlock(f);
-	return sure;
+	return !n->sponsor ||
+	       (!(self && is_hole(n, lo, hi)) && !holes_below(n, lo, hi));
 }
 
-/*
- * Revoke one range of a space. What is mapped into it meanwhile is left alone:
- * once the node at a place was seen, only what is dying there is ours.
+/**
+ * revoke_range() - revoke one range of a space
+ * @op: the revoke
+ * @s: the space
+ * @start: first page
+ * @end: behind the last page
+ * @self: also what stands there itself
+ * @n: first node there, its tree locked, or NULL to look it up
+ *
+ * What is mapped into the range meanwhile is left alone: once the node at a
+ * place was seen, only what is dying there is ours.
  */
 static void revoke_range(struct mapdb_op *op, struct mapdb_space *s, u32 start,
-			 u32 end, bool self)
+			 u32 end, bool self, struct mapdb_node *n)
 {
-	u32 lo, hi, at = start, seen = start;
+	u32 lo, hi, to, at = start, seen = start;
 	struct mapdb_frames *f;
-	struct mapdb_node *n;
 
-	while (at < end && (n = mapdb_lock_at(s, at, end))) {
+	for (; at < end; n = NULL) {
+		if (!n)
+			n = mapdb_lock_at(s, at, end);
+		if (!n)
+			break;
 		f = mapdb_node_frames(n);
+		at = max(at, n->start);
+		to = min(end, mapdb_node_end(n));
 		mapdb_overlap(n, at, end, &lo, &hi);
-		if (n->start < seen && at < seen && !n->dying) {
-			at = mapdb_node_end(n);
-			mapdb_frames_unlock(f);
-			continue;
-		}
-		if (!self) {
-			at = mapdb_node_end(n);
+		if (at < seen && !n->dying) {
+			at = to;
+		} else if (!self) {
 			revoke_below(op, n, lo, hi);
-			mapdb_frames_unlock(f);
+			at = to;
 		} else {
-			u32 to = min(end, mapdb_node_end(n));
-
-			at = max(at, n->start);
-			if (revoke_self(op, n, lo, hi)) {
+			switch (revoke_self(op, n, lo, hi)) {
+			case REVOKED:
+				at = to;
+				break;
+			case REVOKED_BELOW:
 				seen = max(seen, to);
-				mapdb_frames_unlock(f);
-			} else {
+				break;
+			case REVOKED_NOT:
 				mapdb_op_wait(op, f);
+				continue;
 			}
 		}
+		mapdb_frames_unlock(f);
 		cond_resched();
 	}
 }
@@ -467,20 +527,27 @@ static void revoke_range(struct mapdb_op *op, struct mapdb_space *s, u32 start,
  *
  * Context: process; may wait for other revokes. No locks held.
  * Return: 0; -EDQUOT, -EBUSY: a budget does not allow the nodes that a hole
- * adds, nothing was changed; -ENOMEM.
+ * adds, nothing was changed.
  */
 int mapdb_unmap(struct mapdb_space *s, struct mapdb_space *actor, u32 start,
 		u32 pages, bool self, struct mapdb_unmap_result *res)
 {
-	struct mapdb_op *op = mapdb_op_alloc(actor, GFP_KERNEL | __GFP_NOFAIL);
+	u32 end = start + pages;
+	struct mapdb_node *n;
+	struct mapdb_op op;
 	int err = 0;
 
-	if (!needs_no_credit(s, start, start + pages, self))
-		err = reserve_holes(op, s, start, start + pages, self);
+	mapdb_op_init(&op, actor);
+	n = mapdb_lock_at(s, start, end);
+	if (n && !needs_no_credit(n, start, end, self)) {
+		mapdb_frames_unlock(mapdb_node_frames(n));
+		n = NULL;
+		err = reserve_holes(&op, s, start, end, self);
+	}
 	if (!err)
-		revoke_range(op, s, start, start + pages, self);
-	*res = op->res;
-	mapdb_op_free(op);
+		revoke_range(&op, s, start, end, self, n);
+	*res = op.res;
+	mapdb_op_exit(&op);
 	return err;
 }
 
@@ -492,11 +559,12 @@ int mapdb_unmap(struct mapdb_space *s, struct mapdb_space *actor, u32 start,
  */
 void mapdb_release(struct mapdb_space *s)
 {
-	struct mapdb_op *op = mapdb_op_alloc(s, GFP_KERNEL | __GFP_NOFAIL);
+	struct mapdb_op op;
 
-	revoke_range(op, s, 0, U32_MAX, true);
+	mapdb_op_init(&op, s);
+	revoke_range(&op, s, 0, U32_MAX, true, NULL);
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&s->nodes));
-	mapdb_op_free(op);
+	mapdb_op_exit(&op);
 }
 
 /* The oldest first node of a sponsor up to the mark; its tree is locked. */
@@ -564,27 +632,27 @@ static int reclaim_to_mark(struct mapdb_op *op, struct mapdb_sponsor *sp)
  */
 int mapdb_reclaim(struct mapdb_sponsor *sp, struct mapdb_unmap_result *res)
 {
-	struct mapdb_op *op;
+	struct mapdb_op op;
 	int err;
 
 	if (mutex_lock_killable(&sp->reclaim))
 		return -EINTR;
-	op = mapdb_op_alloc(NULL, GFP_KERNEL | __GFP_NOFAIL);
+	mapdb_op_init(&op, NULL);
 	synchronize_srcu(mapdb_charging);
 
 	spin_lock(&sp->lock);
 	list_add_tail(&sp->mark, &sp->first);
 	spin_unlock(&sp->lock);
 
-	err = reclaim_to_mark(op, sp);
+	err = reclaim_to_mark(&op, sp);
 
 	spin_lock(&sp->lock);
 	list_del_init(&sp->mark);
 	spin_unlock(&sp->lock);
 
-	res->nodes += op->res.nodes;
-	res->pages += op->res.pages;
-	mapdb_op_free(op);
+	res->nodes += op.res.nodes;
+	res->pages += op.res.pages;
+	mapdb_op_exit(&op);
 	mutex_unlock(&sp->reclaim);
 	return err;
 }

@@ -17,7 +17,6 @@
  * node removed.
  */
 struct mapdb_walk {
-	struct mapdb_frames *frames;
 	int level;			/* -1: at the end */
 	struct mapdb_walk_level {
 		struct mapdb_lineage *lineage;
@@ -28,15 +27,6 @@ struct mapdb_walk {
 	} at[MAPDB_MAX_DEPTH + 1];
 };
 
-/* One step of the way down to the leaf that a revoke takes next. */
-struct mapdb_path {
-	struct mapdb_node *node;
-	struct mapdb_lineage *lineage;
-	u32 lo;
-	u32 hi;
-	bool blocked;
-};
-
 /* What is charged, or to be charged, at one of several sponsors. */
 struct mapdb_tally {
 	struct mapdb_tally *next;
@@ -45,7 +35,7 @@ struct mapdb_tally {
 };
 
 /**
- * struct mapdb_op - a revoke, a reduction of rights, a query or a grant
+ * struct mapdb_op - a revoke, a reduction of rights or a grant
  * @actor: who does it; what happens in this space is no event to it
  * @res: what it did so far
  * @spare: free nodes for cuts, linked by ->next
@@ -55,8 +45,8 @@ struct mapdb_tally {
  * @spare_tally: for the next sponsor in @credit
  * @nr: nodes in @batch
  * @batch: nodes that are owned
- * @path: way down, valid under one hold of the mutex
- * @walk: position that survives it
+ *
+ * On the stack of whoever does it: some 600 bytes.
  */
 struct mapdb_op {
 	struct mapdb_space *actor;
@@ -68,10 +58,6 @@ struct mapdb_op {
 	struct mapdb_tally *spare_tally;
 	unsigned int nr;
 	struct mapdb_node *batch[MAPDB_BATCH];
-	union {
-		struct mapdb_path path[MAPDB_MAX_DEPTH + 1];
-		struct mapdb_walk walk;
-	};
 };
 
 /* Below a node that stays: nobody may derive from this range meanwhile. */
@@ -144,6 +130,7 @@ struct mapdb_piece {
 	u8 rights;
 	u8 depth;
 	u8 cuts;			/* nodes that taking it out adds */
+	bool down;			/* something was derived before */
 	bool pays_map;
 	bool pays_lookup;
 	struct mapdb_sponsor *sponsor;
@@ -163,11 +150,11 @@ struct mapdb_sponsor *mapdb_sponsor_of(const struct mapdb_map_args *a,
 int mapdb_wait_busy(struct mapdb_frames *busy, unsigned long change);
 
 /* operations */
-struct mapdb_op *mapdb_op_alloc(struct mapdb_space *actor, gfp_t gfp);
-void mapdb_op_free(struct mapdb_op *op);
+void mapdb_op_init(struct mapdb_op *op, struct mapdb_space *actor);
+void mapdb_op_exit(struct mapdb_op *op);
 void mapdb_op_refill(struct mapdb_op *op);
 void mapdb_op_wait(struct mapdb_op *op, struct mapdb_frames *f);
-void mapdb_op_spare(struct mapdb_op *op, struct mapdb_node *n);
+void mapdb_batch_free(struct mapdb_op *op);
 void mapdb_op_prepare(struct mapdb_op *op);
 void mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
 		      const struct mapdb_node *n);
@@ -182,6 +169,8 @@ void mapdb_batch_state(struct mapdb_op *op, enum mapdb_state state, u32 take);
 void mapdb_batch_zap(struct mapdb_op *op);
 
 /* walk.c */
+struct mapdb_walk *mapdb_walk_alloc(gfp_t gfp);
+void mapdb_walk_free(struct mapdb_walk *w);
 void mapdb_walk_start(struct mapdb_walk *w, struct mapdb_lineage *l, u32 lo,
 		      u32 hi);
 struct mapdb_node *mapdb_walk_next(struct mapdb_walk *w);

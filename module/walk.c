@@ -31,6 +31,16 @@ static void walk_push(struct mapdb_walk *w, struct mapdb_lineage *l, u32 lo,
 	at->id = 0;
 }
 
+struct mapdb_walk *mapdb_walk_alloc(gfp_t gfp)
+{
+	return kmalloc(sizeof(struct mapdb_walk), gfp);
+}
+
+void mapdb_walk_free(struct mapdb_walk *w)
+{
+	kfree(w);
+}
+
 /* Begin at a lineage, which may be NULL: an empty walk. The tree is locked. */
 void mapdb_walk_start(struct mapdb_walk *w, struct mapdb_lineage *l, u32 lo,
 		      u32 hi)
@@ -163,11 +173,10 @@ static bool reduce_gather(struct mapdb_op *op, struct mapdb_walk *w, u32 rights)
 }
 
 /* Reduce all below a lineage. The tree is locked before and after. */
-static void reduce_lineage(struct mapdb_op *op, struct mapdb_lineage *l, u32 lo,
-			   u32 hi, u32 rights)
+static void reduce_lineage(struct mapdb_op *op, struct mapdb_walk *w,
+			   struct mapdb_lineage *l, u32 lo, u32 hi, u32 rights)
 {
 	struct mapdb_frames *f = l->frames;
-	struct mapdb_walk *w = &op->walk;
 	unsigned long change;
 	bool there;
 
@@ -204,8 +213,9 @@ static bool reduce_self(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 	return true;
 }
 
-static void reduce_range(struct mapdb_op *op, struct mapdb_space *s, u32 start,
-			 u32 end, bool self, u32 rights)
+static void reduce_range(struct mapdb_op *op, struct mapdb_walk *w,
+			 struct mapdb_space *s, u32 start, u32 end, bool self,
+			 u32 rights)
 {
 	struct mapdb_node *n;
 	u32 lo, hi, at = start;
@@ -225,7 +235,7 @@ static void reduce_range(struct mapdb_op *op, struct mapdb_space *s, u32 start,
 			continue;
 		}
 		if (l) {
-			reduce_lineage(op, l, lo, hi, rights);
+			reduce_lineage(op, w, l, lo, hi, rights);
 			mapdb_lineage_put(l);
 		}
 		mapdb_frames_unlock(f);
@@ -246,11 +256,11 @@ static bool crosses(const struct mapdb_node *n, u32 x, u32 rights)
  * were derived from contains the same frames. The tree is locked, but not all
  * the time.
  */
-static void count_cuts(struct mapdb_op *op, struct mapdb_lineage *l, u32 x,
-		       struct mapdb_sponsor *sp, u32 rights)
+static void count_cuts(struct mapdb_op *op, struct mapdb_walk *w,
+		       struct mapdb_lineage *l, u32 x, struct mapdb_sponsor *sp,
+		       u32 rights)
 {
 	struct mapdb_frames *f = l->frames;
-	struct mapdb_walk *w = &op->walk;
 	unsigned int steps = 0;
 	struct mapdb_node *n;
 
@@ -270,8 +280,9 @@ static void count_cuts(struct mapdb_op *op, struct mapdb_lineage *l, u32 x,
 }
 
 /* As reserve_holes() in revoke.c: what has fewer rights is a node of its own. */
-static int reserve_cuts(struct mapdb_op *op, struct mapdb_space *s, u32 start,
-			u32 end, bool self, u32 rights)
+static int reserve_cuts(struct mapdb_op *op, struct mapdb_walk *w,
+			struct mapdb_space *s, u32 start, u32 end, bool self,
+			u32 rights)
 {
 	struct mapdb_node *n;
 	u32 lo, hi, at = start;
@@ -299,8 +310,8 @@ static int reserve_cuts(struct mapdb_op *op, struct mapdb_space *s, u32 start,
 		if (l) {
 			/* The lock may be dropped from here on: @n may go. */
 			if (lo)
-				count_cuts(op, l, lo - 1, sp, rights);
-			count_cuts(op, l, hi, sp, rights);
+				count_cuts(op, w, l, lo - 1, sp, rights);
+			count_cuts(op, w, l, hi, sp, rights);
 			mapdb_lineage_put(l);
 		}
 		mapdb_frames_unlock(f);
@@ -325,16 +336,19 @@ static int reserve_cuts(struct mapdb_op *op, struct mapdb_space *s, u32 start,
 int mapdb_reduce(struct mapdb_space *s, u32 start, u32 pages, bool self,
 		 u32 rights, struct mapdb_unmap_result *res)
 {
-	struct mapdb_op *op = mapdb_op_alloc(s, GFP_KERNEL);
+	struct mapdb_walk *w = mapdb_walk_alloc(GFP_KERNEL);
+	struct mapdb_op op;
 	int err;
 
-	if (!op)
+	if (!w)
 		return -ENOMEM;
-	err = reserve_cuts(op, s, start, start + pages, self, rights);
+	mapdb_op_init(&op, s);
+	err = reserve_cuts(&op, w, s, start, start + pages, self, rights);
 	if (!err)
-		reduce_range(op, s, start, start + pages, self, rights);
-	*res = op->res;
-	mapdb_op_free(op);
+		reduce_range(&op, w, s, start, start + pages, self, rights);
+	*res = op.res;
+	mapdb_op_exit(&op);
+	mapdb_walk_free(w);
 	return err;
 }
 
@@ -363,16 +377,16 @@ static bool met_first(const struct mapdb_walk *w, const struct mapdb_node *n)
 }
 
 /* Count what was derived from @n. Its tree is locked, but not all the time. */
-static int count_below(struct mapdb_op *op, struct mapdb_node *n, u64 *count)
+static int count_below(struct mapdb_walk *w, struct mapdb_node *n, u64 *count)
 {
 	struct mapdb_frames *f = mapdb_node_frames(n);
 	unsigned int steps = 0;
 	int err = 0;
 
-	mapdb_walk_start(&op->walk, n->down, n->frame, mapdb_node_last(n));
-	while ((n = mapdb_walk_next(&op->walk))) {
-		*count += n->state != MAPDB_PENDING && met_first(&op->walk, n);
-		mapdb_walk_enter(&op->walk, n);
+	mapdb_walk_start(w, n->down, n->frame, mapdb_node_last(n));
+	while ((n = mapdb_walk_next(w))) {
+		*count += n->state != MAPDB_PENDING && met_first(w, n);
+		mapdb_walk_enter(w, n);
 		if (++steps < MAPDB_BATCH)
 			continue;
 		steps = 0;
@@ -384,7 +398,7 @@ static int count_below(struct mapdb_op *op, struct mapdb_node *n, u64 *count)
 		if (err)
 			break;
 	}
-	mapdb_walk_stop(&op->walk);
+	mapdb_walk_stop(w);
 	return err;
 }
 
@@ -401,21 +415,20 @@ static int count_below(struct mapdb_op *op, struct mapdb_node *n, u64 *count)
 int mapdb_query(struct mapdb_space *s, u32 page, bool next, bool count,
 		struct mapdb_info *info)
 {
-	struct mapdb_op *op = count ? mapdb_op_alloc(s, GFP_KERNEL) : NULL;
+	struct mapdb_walk *w = count ? mapdb_walk_alloc(GFP_KERNEL) : NULL;
 	struct mapdb_node *n;
 	struct mapdb_frames *f;
 	int err = -ENOENT;
 
-	if (count && !op)
+	if (count && !w)
 		return -ENOMEM;
 	n = mapdb_lock_at(s, page, next ? U32_MAX : page + 1);
 	if (n) {
 		f = mapdb_node_frames(n);
 		info_set(info, n);
-		err = count ? count_below(op, n, &info->descendants) : 0;
+		err = count ? count_below(w, n, &info->descendants) : 0;
 		mapdb_frames_unlock(f);
 	}
-	if (op)
-		mapdb_op_free(op);
+	mapdb_walk_free(w);
 	return err;
 }
