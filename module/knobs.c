@@ -465,9 +465,16 @@ static const char *const needed_names[NR_NEEDED] = {
 	[UNBREAK_PROTECTION] = "kernfs_unbreak_active_protection",
 };
 
+/*
+ * The probe is registered disabled: it gets its address, and nothing is patched
+ * into a function that others are calling.
+ */
 static void *address_of(const char *name)
 {
-	struct kprobe kp = { .symbol_name = name };
+	struct kprobe kp = {
+		.symbol_name = name,
+		.flags = KPROBE_FLAG_DISABLED,
+	};
 
 	if (register_kprobe(&kp))
 		return NULL;
