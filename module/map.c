@@ -190,7 +190,7 @@ struct mapdb_sponsor *mapdb_sponsor_of(const struct mapdb_map_args *a,
 }
 
 static void node_derive(struct mapdb_node *n, const struct mapdb_map_args *a,
-		     u32 to, const struct mapdb_piece *p)
+			u32 to, const struct mapdb_piece *p)
 {
 	bool first;
 

@@ -280,12 +280,11 @@ struct mapdb_node *mapdb_lock_at(struct mapdb_space *s, u32 page, u32 end)
 		if (locked)
 			mapdb_frames_unlock(locked);
 		locked = f;
+		if (!n)
+			return NULL;
 		if (f)
 			mutex_lock(&f->lock);
-		else if (!n)
-			return NULL;
-		else
-			cond_resched();
+		cond_resched();
 	}
 }
 

@@ -73,10 +73,10 @@ enum mapdb_state {
  */
 struct mapdb_sponsor {
 	struct ledger ledger;
-	spinlock_t lock;
+	spinlock_t lock;	/* first, mark */
 	struct list_head first;
 	struct list_head mark;
-	struct mutex reclaim;
+	struct mutex reclaim;	/* one reclaim at a time */
 	u64 id;
 };
 
@@ -120,7 +120,7 @@ struct mapdb_lineage {
  * @priv: the user's: the pages
  */
 struct mapdb_frames {
-	struct mutex lock;
+	struct mutex lock;	/* the tree: see above */
 	refcount_t refs;
 	unsigned long nr_nodes;
 	u64 next_id;

@@ -25,8 +25,8 @@
  * @ring: the events
  */
 struct window_events {
-	spinlock_t lock;
-	struct mutex reader;
+	spinlock_t lock;	/* the ring */
+	struct mutex reader;	/* one read() at a time */
 	wait_queue_head_t wait;
 	unsigned int head;
 	unsigned int nr;
