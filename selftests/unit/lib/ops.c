@@ -36,7 +36,7 @@ const struct world_config *op_world(u32 variant)
 
 /* Log */
 
-static void op_log(const char *fmt, ...)
+void op_log(const char *fmt, ...)
 {
 	char *line = log_lines[log_next++ % LOG_LINES];
 	va_list ap;
@@ -57,7 +57,7 @@ void op_print_last(void)
 		printf("#   %u: %s\n", i + 1, log_lines[i % LOG_LINES]);
 }
 
-static const char *rights_name(u32 rights)
+const char *op_rights(u32 rights)
 {
 	static char names[16][5];
 	char *s = names[rights & 15];
@@ -240,7 +240,7 @@ static bool run_map(struct model *m, const struct op *op)
 	op_log("%s%s %d:%u+%u to %d:%u %s sponsor %d",
 	       r.flags & BRUMM_MAP_GRANT ? "grant" : "map",
 	       r.flags & BRUMM_MAP_REPLACE ? " replace" : "", r.sw, r.from,
-	       r.pages, r.tw, r.to, rights_name(r.rights),
+	       r.pages, r.tw, r.to, op_rights(r.rights),
 	       r.flags & BRUMM_MAP_SPONSOR ? r.sponsor : -1);
 	a = (struct mapdb_map_args){
 		.source = world_space(r.sw), .target = world_space(r.tw),
@@ -289,7 +289,7 @@ static bool run_reduce(struct model *m, const struct op *op)
 	rights = rights ?: BRUMM_RIGHT_W;
 	pick_range(m, op->dice[2], w, &start, &pages);
 	op_log("reduce %d:%u+%u%s by %s", w, start, pages, self ? " self" : "",
-	       rights_name(rights));
+	       op_rights(rights));
 	err = mapdb_reduce(world_space(w), start, pages, self, rights, &res);
 	if (err == -ENOMEM)
 		return false;

@@ -44,6 +44,8 @@ bool op_run(struct model *m, const struct op *op, unsigned long fail_at);
 
 /* The last operations, in words: for shim_on_fail(). */
 void op_print_last(void);
+void op_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+const char *op_rights(u32 rights);
 /* Print each operation as it runs. */
 extern bool op_verbose;
 

@@ -12,6 +12,8 @@
 
 #define MAX_FIBERS	16
 #define STACK_BYTES	(256 * 1024)
+/* More than any run takes: they keep each other from getting on. */
+#define MAX_YIELDS	20000000
 
 struct context {
 	struct fiber fiber;
@@ -34,6 +36,7 @@ static const void *main_stack;
 static size_t main_stack_size;
 static u64 random_state;
 static int switch_inverse;
+static unsigned long yields;
 
 static u64 next_random(void)
 {
@@ -146,6 +149,7 @@ void fiber_run(const struct fiber *fibers, int nr, u64 seed, int inverse)
 	SHIM_CHECK(nr <= MAX_FIBERS && !running, "fiber_run");
 	random_state = seed * 2 + 1;
 	switch_inverse = inverse;
+	yields = 0;
 	nr_contexts = nr;
 	main_stack = NULL;
 	for (i = 0; i < nr; i++)
@@ -182,7 +186,10 @@ void shim_backend_yield(void)
 {
 	struct context *to;
 
-	if (!running || next_random() % (u64)switch_inverse)
+	if (!running)
+		return;
+	SHIM_CHECK(yields++ < MAX_YIELDS, "livelock");
+	if (next_random() % (u64)switch_inverse)
 		return;
 	to = pick();
 	if (to)

@@ -183,7 +183,7 @@ static void check_order(struct shim_lock *outer, struct shim_lock *inner)
 	SHIM_CHECK(!(classes_below(i) & 1u << o),
 		   "'%s' inside '%s', but it was the other way round before",
 		   class_name[i], class_name[o]);
-	order[o] |= 1u << i;
+	__atomic_or_fetch(&order[o], 1u << i, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&class_mutex);
 }
 

@@ -164,6 +164,31 @@ void shim_fail(const char *file, int line, const char *fmt, ...)
 #define check_sub_overflow(a, b, d)	__builtin_sub_overflow(a, b, d)
 #define check_mul_overflow(a, b, d)	__builtin_mul_overflow(a, b, d)
 
+/* Bitmaps, of one task: not atomic. */
+#define BITS_PER_LONG		64
+#define BITS_TO_LONGS(n)	DIV_ROUND_UP(n, BITS_PER_LONG)
+#define DECLARE_BITMAP(name, bits)	unsigned long name[BITS_TO_LONGS(bits)]
+
+static inline bool test_bit(unsigned long n, const unsigned long *map)
+{
+	return map[n / BITS_PER_LONG] >> n % BITS_PER_LONG & 1;
+}
+
+static inline void __set_bit(unsigned long n, unsigned long *map)
+{
+	map[n / BITS_PER_LONG] |= BIT(n % BITS_PER_LONG);
+}
+
+static inline void __clear_bit(unsigned long n, unsigned long *map)
+{
+	map[n / BITS_PER_LONG] &= ~BIT(n % BITS_PER_LONG);
+}
+
+static inline void bitmap_zero(unsigned long *map, unsigned int bits)
+{
+	memset(map, 0, BITS_TO_LONGS(bits) * sizeof(*map));
+}
+
 static inline size_t size_mul(size_t a, size_t b)
 {
 	size_t r;

@@ -69,6 +69,13 @@ unsigned int kmem_cache_size(struct kmem_cache *c);
 #define kmem_cache_zalloc(c, gfp)	kmem_cache_alloc(c, (gfp) | __GFP_ZERO)
 #define kmem_cache_free(c, p)	shim_free(p, 1u << SHIM_CACHE, c)
 
+static inline void kmem_cache_free_bulk(struct kmem_cache *c, size_t nr,
+					void **p)
+{
+	while (nr--)
+		kmem_cache_free(c, p[nr]);
+}
+
 /* RCU: what is freed after a grace period is freed when nobody reads. */
 struct rcu_head {
 	struct rcu_head *next;
