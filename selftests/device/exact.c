@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Proves: when a revoke has returned, nobody reads or writes the frame through
- * a revoked mapping: readers and writers race with it on the other CPU, and the
+ * a revoked mapping: a reader and writer races with it on the other CPU, and the
  * owner rewrites the frame at once.
  *
  * Word SEEN of the frame is even while it is mapped and odd from the return of
@@ -63,18 +63,19 @@ static void read_once(struct race *r, struct rng *g)
 		tap_fail(__FILE__, __LINE__, "SIGBUS in round %u", before);
 }
 
-static void *reader(void *arg)
+static void write_once(struct race *r, struct rng *g, uint32_t n)
 {
-	struct race *r = arg;
-	struct rng g = { (uintptr_t)&r };
+	uint64_t page = rng_below(g, r->pages);
+	int sig = poke(cell(r->base, page, HIT), n & ~MARK);
 
-	add(&r->ready, 1);
-	while (!get(&r->stop))
-		read_once(r, &g);
-	return NULL;
+	if (!sig)
+		__atomic_add_fetch(&r->writes, 1, __ATOMIC_RELAXED);
+	else
+		CHECK_SIG(sig, SIGBUS);
 }
 
-static void *writer(void *arg)
+/* In turn, at random, so that each follows the other and itself. */
+static void *read_and_write(void *arg)
 {
 	struct race *r = arg;
 	struct rng g = { (uintptr_t)&r };
@@ -82,23 +83,21 @@ static void *writer(void *arg)
 
 	add(&r->ready, 1);
 	while (!get(&r->stop)) {
-		uint64_t page = rng_below(&g, r->pages);
-		int sig = poke(cell(r->base, page, HIT), ++n & ~MARK);
-
-		if (!sig)
-			__atomic_add_fetch(&r->writes, 1, __ATOMIC_RELAXED);
+		if (rng_once_in(&g, 2))
+			read_once(r, &g);
 		else
-			CHECK_SIG(sig, SIGBUS);
+			write_once(r, &g, ++n);
 	}
 	return NULL;
 }
 
 /* As a debugger reads: not by a page-table entry but by the VMA's access(). */
-static void *mem_reader(void *arg)
+static void *read_mem_file(void *arg)
 {
 	struct race *r = arg;
-	int fd = open("/proc/self/mem", O_RDONLY);
-	uint32_t v;
+	struct rng g = { (uintptr_t)&r };
+	int fd = open("/proc/self/mem", O_RDWR);
+	uint32_t v, n = 0;
 
 	REQUIRE(fd >= 0);
 	add(&r->ready, 1);
@@ -107,23 +106,27 @@ static void *mem_reader(void *arg)
 			saw(r, v);
 		else
 			__atomic_add_fetch(&r->faults, 1, __ATOMIC_RELAXED);
+		v = ++n & ~MARK;
+		if (rng_once_in(&g, 2) &&
+		    pwrite(fd, &v, sizeof(v),
+			   (uintptr_t)cell(r->base, 0, HIT)) == sizeof(v))
+			__atomic_add_fetch(&r->writes, 1, __ATOMIC_RELAXED);
 	}
 	close(fd);
 	return NULL;
 }
 
-/* The other process: a thread that reads, one that writes. */
+/* The other process, on the other CPU. */
 static void receivers(void *arg)
 {
 	struct race *r = arg;
-	pthread_t t[2];
 
 	pin_to_cpu(1);
 	r->base = win_mmap(r->to, r->pages, PROT_READ | PROT_WRITE);
-	t[0] = start(r->mem_file ? mem_reader : reader, r);
-	t[1] = start(writer, r);
-	join(t[0]);
-	join(t[1]);
+	if (r->mem_file)
+		read_mem_file(r);
+	else
+		read_and_write(r);
 }
 
 /* Some time, mostly none, sometimes until the receivers have seen @v. */
@@ -131,9 +134,9 @@ static void linger(struct race *r, struct rng *g, uint32_t v)
 {
 	uint32_t spins = rng_below(g, 4) ? rng_below(g, 300) : 0, i;
 
-	if (rng_once_in(g, 4))
-		for (i = 0; get(&r->latest) != v && i < 2000; i++)
-			if (i > 100)
+	if (rng_once_in(g, 2))
+		for (i = 0; get(&r->latest) != v && i < 3000; i++)
+			if (i > 1000)
 				sched_yield();
 	for (i = 0; i < spins; i++)
 		__asm__ volatile("" : : : "memory");
@@ -161,7 +164,7 @@ static void contest_begin(struct contest *c, uint64_t pages, bool mem_file)
 	c->race->mem_file = mem_file;
 	c->child = spawn(receivers, c->race);
 	pin_to_cpu(0);
-	await(&c->race->ready, 2);
+	await(&c->race->ready, 1);
 }
 
 /* The frame is the owner's alone: nobody sees it, nobody changes it. */
@@ -232,28 +235,28 @@ static void run_unmap(uint64_t pages, bool mem_file, bool through_mid,
 
 static void unmap_is_exact(void)
 {
-	run_unmap(1, false, false, tap_pick(4000, 100000));
+	run_unmap(1, false, false, tap_pick(2000, 100000));
 }
 
 static void unmap_of_many_is_exact(void)
 {
-	run_unmap(16, false, false, tap_pick(500, 10000));
+	run_unmap(16, false, false, tap_pick(200, 10000));
 }
 
 static void unmap_below_is_exact(void)
 {
-	run_unmap(2, false, true, tap_pick(1000, 20000));
+	run_unmap(2, false, true, tap_pick(400, 20000));
 }
 
 static void unmap_is_exact_for_debuggers(void)
 {
-	run_unmap(1, true, false, tap_pick(1000, 20000));
+	run_unmap(1, true, false, tap_pick(400, 20000));
 }
 
 /* W is taken: no write lands any more, and no read ever fails. */
 static void reduce_is_exact(void)
 {
-	uint32_t rounds = tap_pick(4000, 100000), round;
+	uint32_t rounds = tap_pick(2000, 100000), round;
 	struct contest c;
 
 	contest_begin(&c, 1, false);
@@ -282,7 +285,7 @@ static void reduce_is_exact(void)
 /* The place gets another frame, by REPLACE; the old one is out of reach. */
 static void replace_is_exact(void)
 {
-	uint32_t rounds = tap_pick(1000, 20000), round;
+	uint32_t rounds = tap_pick(400, 20000), round;
 	struct contest c;
 
 	contest_begin(&c, 1, false);
@@ -303,7 +306,7 @@ static void replace_is_exact(void)
 /* The receiver's mapping is granted away from under him. */
 static void grant_is_exact(void)
 {
-	uint32_t rounds = tap_pick(1000, 20000), round;
+	uint32_t rounds = tap_pick(400, 20000), round;
 	struct contest c;
 
 	contest_begin(&c, 1, false);
@@ -322,7 +325,7 @@ static void grant_is_exact(void)
 /* A window in between is closed: what came through it is gone on return. */
 static void close_is_exact(void)
 {
-	uint32_t rounds = tap_pick(1000, 20000), round;
+	uint32_t rounds = tap_pick(400, 20000), round;
 	struct contest c;
 
 	contest_begin(&c, 1, false);
@@ -352,7 +355,7 @@ static void *second_revoker(void *arg)
 
 static void joined_revokes_are_exact(void)
 {
-	uint32_t rounds = tap_pick(1000, 20000), round;
+	uint32_t rounds = tap_pick(400, 20000), round;
 	struct contest c;
 	pthread_t t;
 
@@ -379,7 +382,7 @@ static void joined_revokes_are_exact(void)
 /* The frame is freed and comes back as somebody else's: never seen. */
 static void freed_frames_are_not_seen(void)
 {
-	uint32_t rounds = tap_pick(1000, 20000), round;
+	uint32_t rounds = tap_pick(400, 20000), round;
 	struct contest c;
 	uint32_t *p;
 

@@ -93,7 +93,7 @@ static void many_nodes(void *arg)
 	for (i = 0; !(ret = dev_map(src, 0, 1, to, i, R)) && i < 1000000; i++)
 		;
 	CHECK_RET(ret, -ENOMEM);
-	tap_diag("%llu nodes in 8 MiB", (unsigned long long)i);
+	tap_diag("%llu nodes in 3 MiB", (unsigned long long)i);
 	CHECK_EQ(dev_count(src, 0), i);
 	CHECK_EQ(dev_nodes(to), i);
 	/* Taking back needs no memory. */
@@ -103,7 +103,7 @@ static void many_nodes(void *arg)
 
 static void nodes_over_the_limit(void)
 {
-	int cg = limited("8M");
+	int cg = limited("3M");
 
 	reap(spawn(many_nodes, &cg));
 	nobody_killed(cg);

@@ -227,7 +227,7 @@ static void random_operations(void)
 	const uint8_t group[WINDOWS] = { 1, 2, 0, 3 };
 	int a = cg_make("t/a"), b = cg_make("t/b"), c = cg_make("t/c");
 	int cgroup[WINDOWS] = { a, b, -1, c }, win[WINDOWS];
-	unsigned long steps = tap_pick(3000, 30000), i;
+	unsigned long steps = tap_pick(2000, 30000), i;
 	struct rng r = { tap_seed() };
 	uint32_t *mem[WINDOWS];
 	struct model m;
@@ -244,7 +244,7 @@ static void random_operations(void)
 	model_payer(&m, c);
 	for (i = 0; i < steps; i++) {
 		random_step(&m, &r);
-		if (i % 10 == 0 || getenv("BRUMM_VERBOSE"))
+		if (i % tap_pick(50, 10) == 0 || getenv("BRUMM_VERBOSE"))
 			model_check(&m);
 		if (tap_failures()) {
 			tap_diag("at step %lu", i);

@@ -172,7 +172,7 @@ static void actors(void *arg)
 static void fight(uint32_t pages, bool knobs)
 {
 	struct arena *a = shared(sizeof(*a));
-	unsigned long seconds = tap_pick(3, 60);
+	unsigned long seconds = tap_pick(2, 60);
 	struct actor first[PROCESSES];
 	pid_t pid[PROCESSES];
 	char name[20];
