@@ -320,6 +320,12 @@ static void own_handler(int sig, siginfo_t *info, void *context)
 		siglongjmp(own, 1);
 }
 
+static int raise_it(void *arg)
+{
+	(void)arg;
+	return raise(SIGBUS);
+}
+
 /* A program with a handler of its own keeps it. */
 static void own_handler_stays(void)
 {
@@ -344,6 +350,9 @@ static void own_handler_stays(void)
 	/* Sent by somebody: not ours either. */
 	raise(SIGBUS);
 	CHECK(own_calls == 2);
+	/* Whatever address such a signal seems to have. */
+	CHECK_RET(brumm_call_guarded(NULL, SIZE_MAX, raise_it, NULL, NULL), 0);
+	CHECK(own_calls == 3);
 	CHECK(brumm_read(&c, f.p, 1) == -EFAULT);
 	drop(&f);
 }
