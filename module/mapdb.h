@@ -279,11 +279,16 @@ int mapdb_query(struct mapdb_space *s, u32 page, bool next, bool count,
  *	mutex and an rwsem are held: must not sleep.
  * mapdb_free_frames: nobody maps these frames any more. No lock is held.
  * mapdb_free_priv: the last of the frames is gone; frees frames->priv.
+ * mapdb_space_get, mapdb_space_put: keep the space in memory, whose owner may
+ *	release it as soon as no node is in it. Locks may be held by get, a
+ *	mutex by put.
  */
 void mapdb_zap(struct mapdb_space *s, u32 start, u32 pages);
 void mapdb_event(struct mapdb_space *s, u32 start, u32 pages, u32 rights,
 		 bool all);
 void mapdb_free_frames(void *priv, u32 frame, u32 pages);
 void mapdb_free_priv(void *priv);
+void mapdb_space_get(struct mapdb_space *s);
+void mapdb_space_put(struct mapdb_space *s);
 
 #endif /* BRUMM_MAPDB_H */

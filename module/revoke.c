@@ -191,6 +191,22 @@ static void finish_events(struct mapdb_op *op)
 	}
 }
 
+static void space_lock(struct mapdb_space *s)
+{
+	mapdb_space_get(s);
+	down_write(&s->lock);
+}
+
+/*
+ * The last node may have gone from it: whoever releases the space may be
+ * through before up_write() is.
+ */
+static void space_unlock(struct mapdb_space *s)
+{
+	up_write(&s->lock);
+	mapdb_space_put(s);
+}
+
 /* Take the batch out of the trees; its nodes stay in memory. */
 static void finish_unlink(struct mapdb_op *op)
 {
@@ -202,15 +218,15 @@ static void finish_unlink(struct mapdb_op *op)
 
 		if (n->space != s) {
 			if (s)
-				up_write(&s->lock);
+				space_unlock(s);
 			s = n->space;
-			down_write(&s->lock);
+			space_lock(s);
 		}
 		rb_erase(&n->in_space, &s->nodes);
 		mapdb_unlink(n);
 	}
 	if (s)
-		up_write(&s->lock);
+		space_unlock(s);
 	for (i = 0; i < op->nr; i++) {
 		struct mapdb_node *n = op->batch[i];
 

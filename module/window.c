@@ -112,6 +112,16 @@ void mapdb_free_priv(void *priv)
 		frames_mem_free(priv);
 }
 
+void mapdb_space_get(struct mapdb_space *s)
+{
+	refcount_inc(&container_of(s, struct window, space)->refs);
+}
+
+void mapdb_space_put(struct mapdb_space *s)
+{
+	window_put(container_of(s, struct window, space));
+}
+
 /* Faults */
 
 static int page_tables_only(pte_t *pte, unsigned long addr, void *data)

@@ -39,7 +39,7 @@ struct window_events {
  * @inode: own inode, for an address_space of its own: what is zapped here
  *	concerns nobody else
  * @vmas: VMAs that show the window; one, or two while it is being moved
- * @refs: the open file, and gates
+ * @refs: the open file, gates, and revokes that touch the space
  * @life: held for reading by who maps through a gate, so that the window is
  *	not released meanwhile; outermost of all locks
  * @dead: released; protected by @life

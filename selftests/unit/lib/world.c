@@ -342,16 +342,41 @@ void mapdb_free_priv(void *priv)
 	object_delete(o);
 }
 
+/* The windows of a world live as long as it does: only count. */
+static int spaces_held;
+
+void mapdb_space_get(struct mapdb_space *s)
+{
+	__atomic_add_fetch(&spaces_held, 1, __ATOMIC_RELAXED);
+}
+
+void mapdb_space_put(struct mapdb_space *s)
+{
+	SHIM_CHECK(__atomic_fetch_sub(&spaces_held, 1, __ATOMIC_RELAXED) > 0,
+		   "a space given back that nobody has");
+}
+
 /* What the ledger calls */
+
+void (*world_on_notify)(struct ledger *l, bool local);
+void (*world_on_idle)(struct ledger *l);
+
+static void check_called(struct ledger *l, const char *what)
+{
+	SHIM_CHECK(rcu_read_lock_held(), "%s outside of RCU", what);
+	SHIM_CHECK(!lockdep_is_held(&l->domain->lock), "%s under a lock", what);
+}
 
 void ledger_notify(struct ledger *l, bool local)
 {
-	SHIM_CHECK(rcu_read_lock_held(), "ledger_notify outside of RCU");
-	SHIM_CHECK(!lockdep_is_held(&l->domain->lock), "ledger_notify locked");
+	check_called(l, "ledger_notify");
+	if (world_on_notify)
+		world_on_notify(l, local);
 }
 
 void ledger_idle(struct ledger *l)
 {
-	SHIM_CHECK(rcu_read_lock_held(), "ledger_idle outside of RCU");
-	SHIM_CHECK(!lockdep_is_held(&l->domain->lock), "ledger_idle locked");
+	check_called(l, "ledger_idle");
+	if (world_on_idle)
+		world_on_idle(l);
 }
