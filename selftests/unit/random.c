@@ -44,21 +44,21 @@ static void run_seeds(u64 first, u64 nr)
 
 static void model(void)
 {
-	run_seeds(1, tap_pick(60, 2000));
+	run_seeds(1, tap_pick(60, 400));
 }
 
 /* Seeds that nobody has tried before. */
 static void model_new_seeds(void)
 {
 	steps = 5000;
-	run_seeds(tap_seed() % (1ULL << 40) + 10000000, tap_pick(5, 500));
+	run_seeds(tap_seed() % (1ULL << 40) + 10000000, tap_pick(5, 50));
 }
 
 static void no_memory(void)
 {
 	fail_every = 2;
 	steps = 1000;
-	run_seeds(1000000, tap_pick(60, 1000));
+	run_seeds(1000000, tap_pick(60, 300));
 }
 
 static const struct tap_case cases[] = {

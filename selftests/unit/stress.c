@@ -68,15 +68,76 @@ static void run_threads(u64 seed, unsigned int steps)
 
 static void threads(void)
 {
-	unsigned int round, rounds = (unsigned int)tap_pick(3, 100);
+	unsigned int round, rounds = (unsigned int)tap_pick(3, 20);
 	u64 seed = tap_seed();
 
 	for (round = 0; round < rounds; round++)
 		run_threads(seed + 100 * round, 4000);
 }
 
+/*
+ * A charge that fits is never refused because of one that does not, and nobody
+ * sees more than the limit.
+ */
+static struct ledger root, top, leaf[2];
+static int stop;
+
+static void *charge_too_much(void *arg)
+{
+	struct ledger_counts c = { .n = { [LEDGER_PT] = 2000 } };
+	struct shim_task task;
+
+	shim_task_init(&task, "too much");
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		CHECK_RET(ledger_try_charge(&leaf[0], &c), -EDQUOT);
+		CHECK(ledger_usage(&top) <= 1000);
+	}
+	return NULL;
+}
+
+static void *reprice(void *arg)
+{
+	struct ledger_prices p = { .ns = { 1, 1, 1 } };
+	struct shim_task task;
+
+	shim_task_init(&task, "prices");
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		p.ns[LEDGER_MAP] ^= 8;
+		ledger_set_prices(&root, &p, ~0U);
+	}
+	return NULL;
+}
+
+static void exact_charges(void)
+{
+	struct ledger_prices p = { .ns = { 1, 1, 1 } };
+	struct ledger_counts c = { .n = { [LEDGER_PT] = 1000 } };
+	unsigned long i;
+	pthread_t id[2];
+
+	ledger_init_root(&root, &p);
+	ledger_init(&top, &root);
+	ledger_init(&leaf[0], &top);
+	ledger_init(&leaf[1], &top);
+	ledger_set_max(&top, 1000);
+	REQUIRE(!pthread_create(&id[0], NULL, charge_too_much, NULL));
+	REQUIRE(!pthread_create(&id[1], NULL, reprice, NULL));
+	for (i = 0; i < tap_pick(30000, 1000000); i++) {
+		CHECK_OK(ledger_try_charge(&leaf[1], &c));
+		CHECK_EQ(ledger_usage(&top), 1000);
+		ledger_uncharge(&leaf[1], &c);
+		STOP_IF_FAILED();
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	pthread_join(id[0], NULL);
+	pthread_join(id[1], NULL);
+	CHECK(ledger_is_zero(&top));
+}
+
 static const struct tap_case cases[] = {
 	{ "threads at once leave sound structures", threads, 3600 },
+	{ "a charge that fits is not refused for one that does not",
+	  exact_charges, 3600 },
 };
 
 TAP_MAIN(cases)

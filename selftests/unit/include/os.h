@@ -14,6 +14,9 @@
 #define BRUMM_OS_H
 
 #include "shim/base.h"
+/* Lists check what they are told to add and to remove. */
+#define CONFIG_LIST_HARDENED	1
+#define CONFIG_DEBUG_LIST	1
 #include <linux/list.h>
 #include <linux/rbtree.h>
 #include <linux/rbtree_augmented.h>

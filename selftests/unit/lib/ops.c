@@ -174,66 +174,22 @@ static void fault_hook(void)
 			rnd(&hook_rnd, world->window[0].pages));
 }
 
-/* The real one returned @err; the model says @errors apply, if any. */
-static bool agree(int err, u64 errors)
-{
-	if (!err)
-		SHIM_CHECK(!errors, "succeeded instead of failing with one of %#llx",
-			   errors);
-	else
-		SHIM_CHECK(errors & ERR(-err),
-			   "error %d (%s), expected: set %#llx", err,
-			   strerror(-err), errors);
-	return true;
-}
-
-static void result(const struct model *m, const struct mapdb_unmap_result *res)
-{
-	SHIM_CHECK(res->pages == m->pages_touched, "%llu pages, not %llu",
-		   res->pages, m->pages_touched);
-	SHIM_CHECK(res->nodes >= m->nodes_touched && res->nodes <= res->pages,
-		   "%llu nodes, not at least %llu", res->nodes,
-		   m->nodes_touched);
-}
-
-/*
- * Each of these runs one operation on both sides. Returns whether the model has
- * made the step; otherwise the real one has failed for lack of memory.
- */
+/* Each returns false if the real one has failed for lack of memory. */
 static bool run_alloc(struct model *m, const struct op *op)
 {
 	int w = pick_window(m, op->dice[0]);
-	u32 start, pages, object;
-	int err;
+	u32 start, pages;
 
 	pick_range(m, op->dice[2], w, &start, &pages);
 	if (op->dice[3] % 4)
 		start = op->dice[4] % (m->pages - pages + 1);
 	op_log("alloc %d:%u+%u", w, start, pages);
-	err = world_alloc(w, start, pages, &object);
-	if (err == -ENOMEM)
-		return false;
-	return agree(err, model_alloc(m, w, start, pages, object));
-}
-
-/* Is the target empty, where it was not? */
-static bool replaced(const struct model *m, const struct mreq *r)
-{
-	struct mapdb_info info;
-	u32 p;
-
-	for (p = r->to; p < r->to + r->pages; p++)
-		if (m->page[r->tw][p].used)
-			return mapdb_query(world_space(r->tw), p, false, false,
-					   &info) == -ENOENT;
-	return false;
+	return both_alloc(m, w, start, pages) != -ENOMEM;
 }
 
 static bool run_map(struct model *m, const struct op *op)
 {
-	struct mapdb_map_args a;
 	struct mreq r;
-	int err;
 
 	if (!pick_map(m, op, &r))
 		return true;
@@ -242,34 +198,18 @@ static bool run_map(struct model *m, const struct op *op)
 	       r.flags & BRUMM_MAP_REPLACE ? " replace" : "", r.sw, r.from,
 	       r.pages, r.tw, r.to, op_rights(r.rights),
 	       r.flags & BRUMM_MAP_SPONSOR ? r.sponsor : -1);
-	a = (struct mapdb_map_args){
-		.source = world_space(r.sw), .target = world_space(r.tw),
-		.from = r.from, .to = r.to, .pages = r.pages,
-		.rights = r.rights, .flags = r.flags,
-	};
-	if (r.flags & BRUMM_MAP_SPONSOR)
-		a.sponsor = world_sponsor(r.sponsor);
-	err = r.flags & BRUMM_MAP_GRANT ? mapdb_grant(&a) : mapdb_map(&a);
-	if (err == -ENOMEM)
-		return replaced(m, &r) && model_lose_source(m, &r);
-	return agree(err, r.flags & BRUMM_MAP_GRANT ? model_grant(m, &r) :
-		     model_map(m, &r));
+	return both_map(m, &r) != -ENOMEM;
 }
 
 static bool run_unmap(struct model *m, const struct op *op)
 {
 	int w = pick_window(m, op->dice[0]);
-	struct mapdb_unmap_result res;
 	bool self = op->dice[1] % 3;
 	u32 start, pages;
-	int err;
 
 	pick_range(m, op->dice[2], w, &start, &pages);
 	op_log("unmap %d:%u+%u%s", w, start, pages, self ? " self" : "");
-	err = world_unmap(w, start, pages, self, &res);
-	agree(err, model_unmap(m, w, w, start, pages, self));
-	if (!err)
-		result(m, &res);
+	both_unmap(m, w, start, pages, self);
 	return true;
 }
 
@@ -277,10 +217,8 @@ static bool run_reduce(struct model *m, const struct op *op)
 {
 	int w = pick_window(m, op->dice[0]);
 	u32 rights = op->dice[3] % 7 + 1;
-	struct mapdb_unmap_result res;
 	bool self = op->dice[1] % 2;
 	u32 start, pages;
-	int err;
 
 	/* Of W, X and D; mostly not D, or soon nothing could be derived. */
 	rights = rights << 1 & BRUMM_RIGHTS_ALL;
@@ -290,13 +228,7 @@ static bool run_reduce(struct model *m, const struct op *op)
 	pick_range(m, op->dice[2], w, &start, &pages);
 	op_log("reduce %d:%u+%u%s by %s", w, start, pages, self ? " self" : "",
 	       op_rights(rights));
-	err = mapdb_reduce(world_space(w), start, pages, self, rights, &res);
-	if (err == -ENOMEM)
-		return false;
-	agree(err, model_reduce(m, w, start, pages, self, rights));
-	if (!err)
-		result(m, &res);
-	return true;
+	return both_reduce(m, w, start, pages, self, rights) != -ENOMEM;
 }
 
 static bool run_query(struct model *m, const struct op *op)
@@ -304,29 +236,10 @@ static bool run_query(struct model *m, const struct op *op)
 	int w = pick_window(m, op->dice[0]);
 	u32 page = op->dice[1] % m->pages;
 	bool next = op->dice[2] % 2, count = op->dice[3] % 2;
-	struct mapdb_info real = {}, want = {};
-	u64 errors;
-	int err;
 
 	op_log("query %d:%u%s%s", w, page, next ? " next" : "",
 	       count ? " count" : "");
-	err = mapdb_query(world_space(w), page, next, count, &real);
-	if (err == -ENOMEM)
-		return false;
-	errors = model_query(m, w, page, next, count, &want);
-	agree(err, errors);
-	if (err)
-		return true;
-	SHIM_CHECK(real.start == want.start && real.pages == want.pages,
-		   "query: %u+%u, not %u+%u", real.start, real.pages,
-		   want.start, want.pages);
-	SHIM_CHECK(real.rights == want.rights && real.depth == want.depth &&
-		   real.root == want.root && real.first == want.first &&
-		   real.sponsor == want.sponsor, "query: wrong attributes");
-	SHIM_CHECK(real.descendants == want.descendants,
-		   "query: %llu descendants, not %llu", real.descendants,
-		   want.descendants);
-	return true;
+	return both_query(m, w, page, next, count) != -ENOMEM;
 }
 
 static bool run_release(struct model *m, const struct op *op)
@@ -334,21 +247,16 @@ static bool run_release(struct model *m, const struct op *op)
 	int w = pick_window(m, op->dice[0]);
 
 	op_log("release %d", w);
-	mapdb_release(world_space(w));
-	model_release(m, w);
+	both_release(m, w);
 	return true;
 }
 
 static bool run_reclaim(struct model *m, const struct op *op)
 {
-	int g = (int)(op->dice[0] % (u32)m->groups), err;
-	struct mapdb_unmap_result res = {};
+	int g = (int)(op->dice[0] % (u32)m->groups);
 
 	op_log("reclaim %d", g);
-	err = mapdb_reclaim(world_sponsor(g), &res);
-	SHIM_CHECK(!err, "reclaim: %d", err);
-	model_reclaim(m, g);
-	result(m, &res);
+	both_reclaim(m, g);
 	return true;
 }
 
@@ -361,55 +269,38 @@ static bool run_limit(struct model *m, const struct op *op)
 		max = ledger_usage(&world_sponsor(g)->ledger) +
 		      op->dice[2] % 30;
 	op_log("limit %d to %llu", g, max);
-	ledger_set_max(&world_sponsor(g)->ledger, max);
-	m->group[g].max = max;
+	both_limit(m, g, max);
 	return true;
 }
 
 static bool run_lock(struct model *m, const struct op *op)
 {
 	int g = (int)(op->dice[0] % (u32)m->groups);
+	bool locked = one_in(op->dice[1], 4);
 
-	m->group[g].locked = one_in(op->dice[1], 4);
-	op_log("lock %d: %d", g, m->group[g].locked);
-	ledger_set_locked(&world_sponsor(g)->ledger, m->group[g].locked);
+	op_log("lock %d: %d", g, locked);
+	both_lock(m, g, locked);
 	return true;
 }
 
 static bool run_price(struct model *m, const struct op *op)
 {
 	int k, g = (int)(op->dice[0] % (u32)(m->groups + 1)) - 1;
-	struct ledger *l = g < 0 ? &world->root : &world_sponsor(g)->ledger;
 	struct ledger_prices p;
 
 	for (k = 0; k < LEDGER_KINDS; k++)
 		p.ns[k] = op->dice[1 + k] % 9;
 	op_log("price %d", g);
-	if (g >= 0 && one_in(op->dice[4], 2)) {
-		ledger_inherit_prices(l);
-		m->group[g].own_prices = false;
-		return true;
-	}
-	ledger_set_prices(l, &p, ~0U);
-	if (g < 0) {
-		m->root_prices = p;
-	} else {
-		m->group[g].prices = p;
-		m->group[g].own_prices = true;
-	}
+	both_prices(m, g, g >= 0 && one_in(op->dice[4], 2) ? NULL : &p);
 	return true;
 }
 
 static bool run_touch(struct model *m, const struct op *op)
 {
 	int w = pick_window(m, op->dice[0]);
-	u32 p;
 
 	op_log("touch %d", w);
-	for (p = 0; p < m->pages; p++)
-		SHIM_CHECK(world_fault(w, p) == m->page[w][p].used,
-			   "%d:%u: %s", w, p, m->page[w][p].used ?
-			   "cannot be touched" : "can be touched");
+	both_touch(m, w);
 	return true;
 }
 
@@ -435,24 +326,20 @@ void op_random(struct op *op, struct rnd *r)
 		op->dice[i] = rnd(r, 1u << 30);
 }
 
+unsigned long op_failures[OP_TYPES];
+
 bool op_run(struct model *m, const struct op *op, unsigned long fail_at)
 {
-	struct model before = *m;
+	struct both_before before;
 	bool done, failed;
-	pte_copy ptes;
 
-	world_clear_events();
-	memset(m->event_all, 0, sizeof(m->event_all));
-	memset(m->event_rights, 0, sizeof(m->event_rights));
-	check_ptes_save(m, ptes);
+	both_before(m, &before);
 	shim_alloc_fail_at(fail_at);
 	done = runners[op->type](m, op);
 	failed = shim_alloc_fail_at(0) && fail_at;
 	SHIM_CHECK(done || failed, "ENOMEM though there was memory");
-	check_structures();
-	check_model(m);
-	check_ptes(&before, m, ptes);
-	check_events(m);
+	op_failures[op->type] += !done;
+	both_check(m, &before);
 	return failed;
 }
 
@@ -482,9 +369,7 @@ void op_list_run(const struct op_list *l, unsigned int fail_every)
 
 	log_next = 0;
 	rnd_seed(&hook_rnd, l->seed);
-	world_init(c);
-	model_init(&m, c);
-	m.root_prices = world->root.own_domain.prices;
+	both_init(&m, c);
 	shim_on_preempt(fault_hook);
 	for (i = 0; i < l->nr; i++) {
 		for (n = 1; fail_every && i % fail_every == 0; n++)

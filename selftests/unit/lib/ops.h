@@ -3,7 +3,7 @@
 #ifndef UNIT_OPS_H
 #define UNIT_OPS_H
 
-#include "check.h"
+#include "both.h"
 
 enum op_type {
 	OP_ALLOC,
@@ -41,6 +41,8 @@ void op_random(struct op *op, struct rnd *r);
  * fails. Returns whether one has failed.
  */
 bool op_run(struct model *m, const struct op *op, unsigned long fail_at);
+/* Of each type, how many have failed for lack of memory. */
+extern unsigned long op_failures[OP_TYPES];
 
 /* The last operations, in words: for shim_on_fail(). */
 void op_print_last(void);

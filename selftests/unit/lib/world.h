@@ -102,6 +102,10 @@ u32 world_count_ptes(int w);
 /* Forget the events so far. */
 void world_clear_events(void);
 
+/* Told of what the ledger tells its user. */
+extern void (*world_on_notify)(struct ledger *l, bool local);
+extern void (*world_on_idle)(struct ledger *l);
+
 /* Random numbers that a seed determines: xorshift64*. */
 struct rnd {
 	u64 state;

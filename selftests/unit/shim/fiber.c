@@ -146,7 +146,7 @@ void fiber_run(const struct fiber *fibers, int nr, u64 seed, int inverse)
 	struct shim_task *task = shim_current;
 	int i;
 
-	SHIM_CHECK(nr <= MAX_FIBERS && !running, "fiber_run");
+	SHIM_CHECK(nr > 0 && nr <= MAX_FIBERS && !running, "fiber_run");
 	random_state = seed * 2 + 1;
 	switch_inverse = inverse;
 	yields = 0;
@@ -154,7 +154,7 @@ void fiber_run(const struct fiber *fibers, int nr, u64 seed, int inverse)
 	main_stack = NULL;
 	for (i = 0; i < nr; i++)
 		make_fiber(&contexts[i], &fibers[i]);
-	running = &contexts[0];
+	running = pick();
 	shim_current = &running->task;
 	__sanitizer_start_switch_fiber(&main_fake_stack, running->stack,
 				       STACK_BYTES);

@@ -11,6 +11,7 @@ static struct shim_task hook_task = { .name = "preempt hook" };
 __thread struct shim_task *shim_current;
 
 static void (*fail_hook)(void);
+static bool fail_trace = true;
 static void (*preempt_hook)(void);
 static bool in_hook;
 static unsigned long work_max[SHIM_RANKS];
@@ -41,6 +42,11 @@ void shim_on_fail(void (*fn)(void))
 	fail_hook = fn;
 }
 
+void shim_fail_without_trace(void)
+{
+	fail_trace = false;
+}
+
 void shim_fail(const char *file, int line, const char *fmt, ...)
 {
 	static int failing;
@@ -56,7 +62,8 @@ void shim_fail(const char *file, int line, const char *fmt, ...)
 	if (fail_hook)
 		fail_hook();
 	fflush(stdout);
-	__sanitizer_print_stack_trace();
+	if (fail_trace)
+		__sanitizer_print_stack_trace();
 	_exit(1);
 }
 
@@ -344,6 +351,27 @@ void schedule(void)
 bool wq_has_sleeper(struct wait_queue_head *wq)
 {
 	return __atomic_load_n(&wq->waiters, __ATOMIC_SEQ_CST);
+}
+
+/* Lists */
+
+bool __list_add_valid_or_report(struct list_head *new, struct list_head *prev,
+				struct list_head *next)
+{
+	SHIM_CHECK(prev && next && next->prev == prev && prev->next == next,
+		   "list_add: the list is corrupt");
+	SHIM_CHECK(new != prev && new != next, "list_add: is in the list");
+	return true;
+}
+
+bool __list_del_entry_valid_or_report(struct list_head *entry)
+{
+	SHIM_CHECK(entry->next && entry->next != LIST_POISON1 &&
+		   entry->prev && entry->prev != LIST_POISON2,
+		   "list_del: is in no list");
+	SHIM_CHECK(entry->prev->next == entry && entry->next->prev == entry,
+		   "list_del: the list is corrupt");
+	return true;
 }
 
 /* Sorting: not stable, as the kernel's. */

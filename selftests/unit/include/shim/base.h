@@ -66,7 +66,7 @@ struct hlist_head {
 #define barrier()		__asm__ __volatile__("" ::: "memory")
 #define EXPORT_SYMBOL(x)
 #define EXPORT_SYMBOL_GPL(x)
-#define IS_ENABLED(x)		0
+#define IS_ENABLED(x)		(x)
 #define __CONCAT_(a, b)		a##b
 #define __CONCAT2(a, b)		__CONCAT_(a, b)
 #define __UNIQUE_ID(x)		__CONCAT2(__unique_##x, __COUNTER__)

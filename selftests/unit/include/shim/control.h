@@ -7,6 +7,8 @@
 
 /* Is called when a test fails, to print what led there. */
 void shim_on_fail(void (*fn)(void));
+/* To find the functions takes a second. */
+void shim_fail_without_trace(void);
 
 /*
  * The n-th allocation from now that may fail does (0: none does). Returns
