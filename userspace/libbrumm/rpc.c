@@ -80,6 +80,28 @@ static int check_reply(const struct proto_request *rq,
 	return 0;
 }
 
+/*
+ * Who hangs up without having read what we sent makes our next call fail, once;
+ * what he had sent before is there all the same.
+ */
+static ssize_t receive(int fd, void *buf, size_t size, int flags)
+{
+	bool reset = false;
+	ssize_t len;
+
+	for (;;) {
+		len = recv(fd, buf, size, flags);
+		if (len >= 0 || (errno != EINTR && errno != ECONNRESET))
+			return len;
+		if (errno == ECONNRESET) {
+			if (reset)
+				return len;
+			reset = true;
+			flags |= MSG_DONTWAIT;
+		}
+	}
+}
+
 int rpc_call(struct rpc *rpc, uint16_t op, const uint64_t *arg, int fd,
 	     uint64_t *value, void *entries, size_t entry, unsigned int n)
 {
@@ -104,12 +126,11 @@ int rpc_call(struct rpc *rpc, uint16_t op, const uint64_t *arg, int fd,
 		sent = -ETIMEDOUT;
 	if (sent && sent != -EPIPE && sent != -ECONNRESET)
 		return sent;
-	do {
-		len = recv(rpc->fd, &u, sizeof(u), sent ? MSG_DONTWAIT : 0);
-	} while (len < 0 && errno == EINTR);
+	len = receive(rpc->fd, &u, sizeof(u), sent ? MSG_DONTWAIT : 0);
 	if (len <= 0) {
 		err = !len || sent || errno == ECONNRESET ? -EPIPE :
-		      errno == EAGAIN ? -ETIMEDOUT : -errno;
+		      errno == EAGAIN		       ? -ETIMEDOUT :
+							 -errno;
 		/* A late reply must not be taken for that to the next one. */
 		shutdown(rpc->fd, SHUT_RDWR);
 		return err;
