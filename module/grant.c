@@ -83,6 +83,38 @@ static int place_tally(struct grant *g, const struct mapdb_node *place,
 	return err;
 }
 
+/* A derived mapping must not have more rights than its parent. */
+static int rights_check(const struct mapdb_map_args *a,
+			const struct mapdb_node *n,
+			const struct mapdb_piece *p)
+{
+	if (a->rights == n->rights || !n->down)
+		return 0;
+	if (mapdb_lineage_first(n->down, p->frame, p->frame + p->pages - 1))
+		return -EINVAL;
+	return 0;
+}
+
+/* As mapdb_piece_at(), and with the tree locked all checks at once. */
+static int piece_check_at(const struct mapdb_map_args *a, u32 done,
+			  struct mapdb_piece *p)
+{
+	u32 from = a->from + done;
+	struct mapdb_node *n = mapdb_lock_at(a->source, from, from + 1);
+	int err = -ENOENT;
+
+	if (!n)
+		return err;
+	if (mapdb_piece_usable(n)) {
+		mapdb_piece_get(n, from, a->pages - done, p);
+		err = mapdb_piece_check(a, p);
+		if (!err)
+			err = rights_check(a, n, p);
+	}
+	mapdb_frames_unlock(mapdb_node_frames(n));
+	return err;
+}
+
 static int scan(struct grant *g)
 {
 	const struct mapdb_map_args *a = g->a;
@@ -94,10 +126,7 @@ static int scan(struct grant *g)
 		struct mapdb_piece p;
 		int err;
 
-		err = mapdb_piece_at(a->source, a->from + done,
-				     a->pages - done, &p);
-		if (!err)
-			err = mapdb_piece_check(a, &p);
+		err = piece_check_at(a, done, &p);
 		if (err)
 			return err;
 		place = place_for(a, a->to + done, &p);
@@ -190,11 +219,7 @@ static int verify(struct grant *g, const struct mapdb_node *n,
 	    mapdb_sponsor_of(a, &p, &first) != place->sponsor ||
 	    (first && (place->sponsor || p.sponsor)) != place->pays_lookup)
 		return -EAGAIN;
-	/* A derived mapping must not have more rights than its parent. */
-	if (place->rights != n->rights && n->down &&
-	    mapdb_lineage_first(n->down, p.frame, p.frame + p.pages - 1))
-		return -EINVAL;
-	return 0;
+	return rights_check(a, n, &p);
 }
 
 static int take_locked(struct grant *g, struct mapdb_node *n,
@@ -221,7 +246,8 @@ static int take_locked(struct grant *g, struct mapdb_node *n,
 	return 0;
 }
 
-static int take_one(struct grant *g, struct mapdb_node *place)
+/* With @look, only see whether it could be taken. */
+static int take_one(struct grant *g, struct mapdb_node *place, bool look)
 {
 	u32 from = g->a->from + (place->start - g->a->to);
 	struct mapdb_frames *f;
@@ -234,7 +260,10 @@ static int take_one(struct grant *g, struct mapdb_node *place)
 	if (!n)
 		return -ENOENT;
 	f = mapdb_node_frames(n);
-	err = take_locked(g, n, place, from);
+	if (look)
+		err = verify(g, n, place, from);
+	else
+		err = take_locked(g, n, place, from);
 	mapdb_frames_unlock(f);
 	return err;
 }
@@ -254,13 +283,34 @@ static void untake(struct mapdb_node *place)
 	mapdb_frames_unlock(f);
 }
 
+/*
+ * What REPLACE has revoked may have been a part of the source: find out before
+ * the first node is cut. Cuts stay, if another takes away a part later on.
+ */
+static int look_at_all(struct grant *g)
+{
+	struct mapdb_node *place;
+	int err = 0;
+
+	for (place = g->places; place && !err; place = place->next) {
+		err = take_one(g, place, true);
+		cond_resched();
+	}
+	return err;
+}
+
 static int take_all(struct grant *g)
 {
 	struct mapdb_node *place, *undo;
 	int err;
 
+	if (g->a->flags & BRUMM_MAP_REPLACE) {
+		err = look_at_all(g);
+		if (err)
+			return err;
+	}
 	for (place = g->places; place; place = place->next) {
-		err = take_one(g, place);
+		err = take_one(g, place, false);
 		if (err)
 			goto undo;
 		cond_resched();

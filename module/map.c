@@ -31,7 +31,6 @@
  * @nodes: the new nodes in order of the target, linked by ->next
  * @tail: where the next one goes
  * @tallies: what they cost, by sponsor
- * @lineage: for a source that has none yet
  * @busy: tree whose change is to be waited for, pinned
  * @change: count of changes that was seen there
  */
@@ -40,7 +39,6 @@ struct map_op {
 	struct mapdb_node *nodes;
 	struct mapdb_node **tail;
 	struct mapdb_tally *tallies;
-	struct mapdb_lineage *lineage;
 	struct mapdb_frames *busy;
 	unsigned long change;
 };
@@ -141,6 +139,7 @@ void mapdb_piece_get(const struct mapdb_node *n, u32 from, u32 pages,
 	p->pages = min(n->pages - skip, pages);
 	p->rights = n->rights;
 	p->depth = n->depth;
+	p->down = READ_ONCE(n->down);
 	p->cuts = (skip > 0) + (skip + p->pages < n->pages);
 	p->pays_map = n->pays_map;
 	p->pays_lookup = n->pays_lookup;
@@ -214,6 +213,29 @@ static int tally_add(struct map_op *op, const struct mapdb_node *n)
 	return mapdb_tally_add(&op->tallies, n->sponsor, &c);
 }
 
+/*
+ * Make the node for a piece, with a lineage for its parent if that has none.
+ * What a REPLACE needs must be there before anything is revoked for it.
+ */
+static struct mapdb_node *node_for(struct map_op *op, u32 to,
+				   const struct mapdb_piece *p)
+{
+	struct mapdb_node *n = mapdb_node_alloc(GFP_KERNEL_ACCOUNT);
+
+	if (!n)
+		return NULL;
+	if (!p->down || (op->a->flags & BRUMM_MAP_REPLACE)) {
+		n->for_parent = mapdb_lineage_alloc();
+		if (!n->for_parent) {
+			mapdb_node_free(n);
+			return NULL;
+		}
+	}
+	node_derive(n, op->a, to, p);
+	n->state = MAPDB_PENDING;
+	return n;
+}
+
 static int scan(struct map_op *op)
 {
 	const struct mapdb_map_args *a = op->a;
@@ -224,16 +246,15 @@ static int scan(struct map_op *op)
 		struct mapdb_piece p;
 		int err;
 
-		err = mapdb_piece_at(a->source, a->from + done, a->pages - done, &p);
+		err = mapdb_piece_at(a->source, a->from + done,
+				     a->pages - done, &p);
 		if (!err)
 			err = mapdb_piece_check(a, &p);
 		if (err)
 			return err;
-		n = mapdb_node_alloc(GFP_KERNEL_ACCOUNT);
+		n = node_for(op, a->to + done, &p);
 		if (!n)
 			return -ENOMEM;
-		node_derive(n, a, a->to + done, &p);
-		n->state = MAPDB_PENDING;
 		*op->tail = n;
 		op->tail = &n->next;
 		err = tally_add(op, n);
@@ -302,6 +323,26 @@ static int insert(struct mapdb_space *s, struct mapdb_node *n)
 	return fits ? 0 : -EEXIST;
 }
 
+/*
+ * Give @source a lineage, if it has none. The hint in the scan may have been
+ * wrong, or another node stands there now: then scan again.
+ */
+static int lineage_for(struct mapdb_node *source, struct mapdb_node *n)
+{
+	struct mapdb_lineage *l = n->for_parent;
+
+	n->for_parent = NULL;
+	if (source->down) {
+		kfree(l);
+		return 0;
+	}
+	if (!l)
+		return -EAGAIN;
+	mapdb_lineage_init(l, mapdb_node_frames(source));
+	WRITE_ONCE(source->down, l);
+	return 0;
+}
+
 /* Link @n below @source, in both trees. -EAGAIN: after mapdb_wait_busy(). */
 static int link_below(struct map_op *op, struct mapdb_node *source,
 		      struct mapdb_node *n)
@@ -315,28 +356,19 @@ static int link_below(struct map_op *op, struct mapdb_node *source,
 		op->change = f->change;
 		return -EAGAIN;
 	}
-	if (!source->down) {
-		mapdb_lineage_init(op->lineage, f);
-		source->down = op->lineage;
-		op->lineage = NULL;
-	}
+	err = lineage_for(source, n);
+	if (err)
+		return err;
 	mapdb_link(n, source->down);
 	err = insert(op->a->target, n);
 	if (err) {
 		mapdb_unlink(n);
 		n->up = NULL;
+		n->for_parent = NULL;
 	} else if (n->pays_lookup) {
 		mapdb_first_add(n);
 	}
 	return err;
-}
-
-/* Before a lock under which link_below() is called. */
-static int need_lineage(struct map_op *op)
-{
-	if (!op->lineage)
-		op->lineage = mapdb_lineage_alloc();
-	return op->lineage ? 0 : -ENOMEM;
 }
 
 static int link_one(struct map_op *op, struct mapdb_node *n)
@@ -347,9 +379,6 @@ static int link_one(struct map_op *op, struct mapdb_node *n)
 	struct mapdb_frames *f;
 	int err;
 
-	err = need_lineage(op);
-	if (err)
-		return err;
 	source = mapdb_lock_at(a->source, from, from + 1);
 	if (!source)
 		return -ENOENT;
@@ -374,6 +403,7 @@ static void unlink_one(struct map_op *op, struct mapdb_node *n)
 	up_write(&s->lock);
 	mapdb_unlink(n);
 	n->up = NULL;
+	n->for_parent = NULL;
 	mapdb_frames_changed(f);
 	mapdb_frames_unlock(f);
 }
@@ -555,9 +585,12 @@ static void map_op_init(struct map_op *op, const struct mapdb_map_args *a)
 
 static void map_op_exit(struct map_op *op)
 {
+	struct mapdb_node *n;
+
+	for (n = op->nodes; n; n = n->next)
+		kfree(n->for_parent);
 	mapdb_free_list(op->nodes);
 	mapdb_tally_free(op->tallies);
-	kfree(op->lineage);
 }
 
 /**

@@ -137,6 +137,7 @@ struct mapdb_frames {
  * @in_space: in space->nodes
  * @in_lineage: in up->children
  * @moving: of a place that a grant has reserved: the node that will come
+ * @for_parent: before it is linked: lineage for a parent that has none
  * @last_below: greatest last frame in this subtree of the interval tree
  * @start: first page in the space
  * @frame: first frame
@@ -160,6 +161,7 @@ struct mapdb_node {
 	union {
 		struct rb_node in_lineage;
 		struct mapdb_node *moving;
+		struct mapdb_lineage *for_parent;
 	};
 	u32 last_below;
 	u32 start;
