@@ -231,6 +231,9 @@ def kernel_args(lane, opts, accel):
         # All emulated CPUs read one counter; the kernel cannot know, and would
         # take the HPET, a device access a look at the clock.
         args.append("tsc=reliable")
+        # On a busy host no tick may come while the kernel waits for one to prove
+        # the timer's wiring, and it panics.
+        args.append("no_timer_check")
     if accel == TCG_MULTI:
         # Booting patches the kernel's text in many places. A QEMU before 8.1 may
         # keep a translation of the breakpoint that stands there meanwhile, if
