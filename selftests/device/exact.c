@@ -25,6 +25,14 @@
 enum { SEEN = 0, HIT = 512 };	/* different cache lines */
 enum { MARK = 0x80000000u };
 
+/* How the receiver gets at the frame, or tries to escape. */
+enum manner {
+	PLAINLY,
+	BY_MEM_FILE,	/* as a debugger, by the VMA's access() */
+	MOVING,		/* the VMA is moved to and fro by mremap */
+	REMAPPING,	/* the window is unmapped and mapped again */
+};
+
 /* Shared with the receivers. */
 struct race {
 	uint32_t stop;
@@ -34,7 +42,7 @@ struct race {
 	uint64_t reads, writes, faults;
 	int to;			/* the receivers' window */
 	uint64_t pages;		/* of it */
-	bool mem_file;		/* read by /proc/self/mem */
+	enum manner manner;
 	uint32_t *base;
 };
 
@@ -46,18 +54,30 @@ static void saw(struct race *r, uint32_t v)
 	__atomic_add_fetch(&r->reads, 1, __ATOMIC_RELAXED);
 }
 
+static void refused(struct race *r, int sig)
+{
+	/* Only whose VMA is not always there may miss it. */
+	if (r->manner < MOVING || sig != SIGSEGV)
+		CHECK_SIG(sig, SIGBUS);
+	__atomic_add_fetch(&r->faults, 1, __ATOMIC_RELAXED);
+}
+
+static uint32_t *base_of(struct race *r)
+{
+	return __atomic_load_n(&r->base, __ATOMIC_ACQUIRE);
+}
+
 static void read_once(struct race *r, struct rng *g)
 {
 	uint32_t before = get(&r->readable), v;
 	uint64_t page = rng_below(g, r->pages);
-	int sig = peek(cell(r->base, page, SEEN), &v);
+	int sig = peek(cell(base_of(r), page, SEEN), &v);
 
 	if (!sig) {
 		saw(r, v);
 		return;
 	}
-	CHECK_SIG(sig, SIGBUS);
-	__atomic_add_fetch(&r->faults, 1, __ATOMIC_RELAXED);
+	refused(r, sig);
 	/* Only some rights were revoked: reading goes on as before. */
 	if (before && before == get(&r->readable))
 		tap_fail(__FILE__, __LINE__, "SIGBUS in round %u", before);
@@ -66,12 +86,12 @@ static void read_once(struct race *r, struct rng *g)
 static void write_once(struct race *r, struct rng *g, uint32_t n)
 {
 	uint64_t page = rng_below(g, r->pages);
-	int sig = poke(cell(r->base, page, HIT), n & ~MARK);
+	int sig = poke(cell(base_of(r), page, HIT), n & ~MARK);
 
 	if (!sig)
 		__atomic_add_fetch(&r->writes, 1, __ATOMIC_RELAXED);
 	else
-		CHECK_SIG(sig, SIGBUS);
+		refused(r, sig);
 }
 
 /* In turn, at random, so that each follows the other and itself. */
@@ -91,7 +111,6 @@ static void *read_and_write(void *arg)
 	return NULL;
 }
 
-/* As a debugger reads: not by a page-table entry but by the VMA's access(). */
 static void *read_mem_file(void *arg)
 {
 	struct race *r = arg;
@@ -116,28 +135,77 @@ static void *read_mem_file(void *arg)
 	return NULL;
 }
 
+static void *move_to_and_fro(void *arg)
+{
+	struct race *r = arg;
+	uint64_t bytes = r->pages * PAGE;
+	char *room = mmap(NULL, 8 * bytes, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned int i = 0;
+
+	REQUIRE(room != MAP_FAILED);
+	while (!get(&r->stop)) {
+		void *to = room + (++i & 3) * 2 * bytes;
+		void *p = mremap(r->base, bytes, bytes, MREMAP_MAYMOVE |
+				 MREMAP_FIXED, to);
+
+		REQUIRE(p == to);
+		__atomic_store_n(&r->base, p, __ATOMIC_RELEASE);
+		if (!(i & 7))
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void *unmap_and_map(void *arg)
+{
+	struct race *r = arg;
+	uint64_t bytes = r->pages * PAGE;
+
+	while (!get(&r->stop)) {
+		REQUIRE(!munmap(r->base, bytes));
+		REQUIRE(mmap(r->base, bytes, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_FIXED, r->to, 0) == r->base);
+		sched_yield();
+	}
+	return NULL;
+}
+
 /* The other process, on the other CPU. */
 static void receivers(void *arg)
 {
 	struct race *r = arg;
+	pthread_t t = 0;
 
-	pin_to_cpu(1);
 	r->base = win_mmap(r->to, r->pages, PROT_READ | PROT_WRITE);
-	if (r->mem_file)
+	/* Anywhere, the owner's CPU included. */
+	if (r->manner == MOVING)
+		t = start(move_to_and_fro, r);
+	else if (r->manner == REMAPPING)
+		t = start(unmap_and_map, r);
+	pin_to_cpu(1);
+	if (r->manner == BY_MEM_FILE)
 		read_mem_file(r);
 	else
 		read_and_write(r);
+	if (t)
+		join(t);
 }
 
-/* Some time, mostly none, sometimes until the receivers have seen @v. */
+/*
+ * Some time: none, a little, or until a receiver has seen @v. Never by yielding:
+ * who else runs on this CPU may take it for long.
+ */
 static void linger(struct race *r, struct rng *g, uint32_t v)
 {
 	uint32_t spins = rng_below(g, 4) ? rng_below(g, 300) : 0, i;
 
-	if (rng_once_in(g, 2))
-		for (i = 0; get(&r->latest) != v && i < 3000; i++)
-			if (i > 1000)
-				sched_yield();
+	if (rng_once_in(g, 2)) {
+		uint64_t end = now_ns() + 1000000;
+
+		while (get(&r->latest) != v && now_ns() < end)
+			;
+	}
 	for (i = 0; i < spins; i++)
 		__asm__ volatile("" : : : "memory");
 }
@@ -151,7 +219,8 @@ struct contest {
 	uint32_t seen;		/* rounds whose value was read by a receiver */
 };
 
-static void contest_begin(struct contest *c, uint64_t pages, bool mem_file)
+static void contest_begin(struct contest *c, uint64_t pages,
+			  enum manner manner)
 {
 	memset(c, 0, sizeof(*c));
 	c->g.s = tap_seed();
@@ -161,7 +230,7 @@ static void contest_begin(struct contest *c, uint64_t pages, bool mem_file)
 	c->race = shared(sizeof(*c->race));
 	c->race->to = win_open();
 	c->race->pages = pages;
-	c->race->mem_file = mem_file;
+	c->race->manner = manner;
 	c->child = spawn(receivers, c->race);
 	pin_to_cpu(0);
 	await(&c->race->ready, 1);
@@ -207,14 +276,14 @@ static void mapped(struct contest *c, uint32_t round)
 	c->seen += get(&c->race->latest) == 2 * round;
 }
 
-static void run_unmap(uint64_t pages, bool mem_file, bool through_mid,
+static void run_unmap(uint64_t pages, enum manner manner, bool through_mid,
 		      uint32_t rounds)
 {
 	struct contest c;
 	uint32_t round;
 	uint64_t i;
 
-	contest_begin(&c, pages, mem_file);
+	contest_begin(&c, pages, manner);
 	for (round = 1; round <= rounds; round++) {
 		int from = c.src;
 
@@ -235,22 +304,32 @@ static void run_unmap(uint64_t pages, bool mem_file, bool through_mid,
 
 static void unmap_is_exact(void)
 {
-	run_unmap(1, false, false, tap_pick(2000, 100000));
+	run_unmap(1, PLAINLY, false, tap_pick(2000, 100000));
 }
 
 static void unmap_of_many_is_exact(void)
 {
-	run_unmap(16, false, false, tap_pick(200, 10000));
+	run_unmap(16, PLAINLY, false, tap_pick(200, 10000));
 }
 
 static void unmap_below_is_exact(void)
 {
-	run_unmap(2, false, true, tap_pick(400, 20000));
+	run_unmap(2, PLAINLY, true, tap_pick(400, 20000));
 }
 
 static void unmap_is_exact_for_debuggers(void)
 {
-	run_unmap(1, true, false, tap_pick(400, 20000));
+	run_unmap(1, BY_MEM_FILE, false, tap_pick(400, 20000));
+}
+
+static void unmap_is_exact_for_movers(void)
+{
+	run_unmap(2, MOVING, false, tap_pick(400, 20000));
+}
+
+static void unmap_is_exact_for_remappers(void)
+{
+	run_unmap(2, REMAPPING, false, tap_pick(400, 20000));
 }
 
 /* W is taken: no write lands any more, and no read ever fails. */
@@ -259,7 +338,7 @@ static void reduce_is_exact(void)
 	uint32_t rounds = tap_pick(2000, 100000), round;
 	struct contest c;
 
-	contest_begin(&c, 1, false);
+	contest_begin(&c, 1, PLAINLY);
 	for (round = 1; round <= rounds; round++) {
 		uint32_t mark = MARK | round, spins = rng_below(&c.g, 200), i;
 
@@ -288,7 +367,7 @@ static void replace_is_exact(void)
 	uint32_t rounds = tap_pick(400, 20000), round;
 	struct contest c;
 
-	contest_begin(&c, 1, false);
+	contest_begin(&c, 1, PLAINLY);
 	for (round = 1; round <= rounds; round++) {
 		begin_round(&c, round);
 		REQUIRE_OK(dev_map_flags(c.src, 0, 1, c.race->to, 0, RW,
@@ -309,7 +388,7 @@ static void grant_is_exact(void)
 	uint32_t rounds = tap_pick(400, 20000), round;
 	struct contest c;
 
-	contest_begin(&c, 1, false);
+	contest_begin(&c, 1, PLAINLY);
 	for (round = 1; round <= rounds; round++) {
 		begin_round(&c, round);
 		REQUIRE_OK(dev_map(c.src, 0, 1, c.race->to, 0, RWD));
@@ -328,7 +407,7 @@ static void close_is_exact(void)
 	uint32_t rounds = tap_pick(400, 20000), round;
 	struct contest c;
 
-	contest_begin(&c, 1, false);
+	contest_begin(&c, 1, PLAINLY);
 	for (round = 1; round <= rounds; round++) {
 		int mid = win_open();
 
@@ -359,7 +438,7 @@ static void joined_revokes_are_exact(void)
 	struct contest c;
 	pthread_t t;
 
-	contest_begin(&c, 4, false);
+	contest_begin(&c, 4, PLAINLY);
 	t = start(second_revoker, &c);
 	for (round = 1; round <= rounds; round++) {
 		uint64_t i;
@@ -386,7 +465,7 @@ static void freed_frames_are_not_seen(void)
 	struct contest c;
 	uint32_t *p;
 
-	contest_begin(&c, 1, false);
+	contest_begin(&c, 1, PLAINLY);
 	p = win_mmap(c.mid, 8, PROT_READ | PROT_WRITE);
 	for (round = 1; round <= rounds; round++) {
 		unsigned int i;
@@ -414,6 +493,9 @@ static const struct tap_case cases[] = {
 	{ "UNMAP through a window in between", unmap_below_is_exact, 600 },
 	{ "UNMAP against reads of /proc/self/mem",
 	  unmap_is_exact_for_debuggers, 600 },
+	{ "UNMAP while the VMA is moved", unmap_is_exact_for_movers, 600 },
+	{ "UNMAP while the window is mmapped anew",
+	  unmap_is_exact_for_remappers, 600 },
 	{ "UNMAP of W: no late write, no read fails", reduce_is_exact, 1200 },
 	{ "REPLACE", replace_is_exact, 600 },
 	{ "GRANT", grant_is_exact, 600 },
