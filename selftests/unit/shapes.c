@@ -173,6 +173,9 @@ static void deep(void)
 	for (d = 0; d < MAPDB_MAX_DEPTH; d++)
 		REQUIRE_OK(world_map(0, d, 0, d + 1, 1, BRUMM_RIGHTS_ALL, 0));
 	CHECK_RET(world_map(0, d, 0, d + 1, 1, BRUMM_RIGHTS_ALL, 0), -ELOOP);
+	/* To move it makes nothing deeper. */
+	CHECK_OK(world_map(0, d, 0, d + 1, 1, BRUMM_RIGHTS_ALL,
+			   BRUMM_MAP_GRANT));
 	world_fault_all();
 	REQUIRE_OK(mapdb_query(world_space(0), 0, false, true, &info));
 	CHECK_EQ(info.descendants, MAPDB_MAX_DEPTH);
@@ -347,6 +350,37 @@ static void holes(void)
 	world_exit();
 }
 
+/*
+ * A reclaim leaves nothing charged, also where a grant has taken the first node
+ * of a subtree to another sponsor and the rest has stayed with the old one.
+ */
+static void reclaim_all(void)
+{
+	static const int group[] = { -1, 0, 0 };
+	struct world_config c = {
+		.windows = 3, .pages = 64, .groups = 3, .parent = no_parent,
+		.group = group,
+	};
+	struct mapdb_map_args a = {
+		.from = 0, .to = 32, .pages = 8, .rights = BRUMM_RIGHTS_ALL,
+		.flags = BRUMM_MAP_GRANT | BRUMM_MAP_SPONSOR,
+	};
+	struct mapdb_unmap_result res = {};
+
+	world_init(&c);
+	REQUIRE_OK(world_alloc(0, 0, 8, NULL));
+	REQUIRE_OK(world_map(0, 0, 1, 0, 8, BRUMM_RIGHTS_ALL, 0));
+	REQUIRE_OK(world_map(1, 0, 2, 0, 8, BRUMM_RIGHTS_ALL, 0));
+	a.source = world_space(1);
+	a.target = world_space(1);
+	a.sponsor = world_sponsor(2);
+	REQUIRE_OK(mapdb_grant(&a));
+	REQUIRE_OK(mapdb_reclaim(world_sponsor(0), &res));
+	expect_counts(0, 0, 0, 0);
+	check_structures();
+	world_exit();
+}
+
 /* A map over several nodes makes one for each; all or nothing. */
 static void crossing(void)
 {
@@ -382,6 +416,7 @@ static const struct tap_case cases[] = {
 	{ "every shape of two levels", every_shape, 3600 },
 	{ "sponsors pay what they should", sponsors },
 	{ "holes are refused below, and over above", holes },
+	{ "a reclaim leaves nothing charged", reclaim_all },
 	{ "maps over several nodes", crossing },
 };
 

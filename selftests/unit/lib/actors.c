@@ -204,37 +204,78 @@ static void must_be_gone(u32 object, int except, u32 rights, const char *when)
 }
 
 /*
+ * A cgroup that comes and goes: pays for the window in @old's place. Once the
+ * window is empty nothing is charged to it any more but by maps under way,
+ * which find out that their source is gone.
+ */
+static struct mapdb_sponsor *cgroup_make(int w)
+{
+	struct mapdb_sponsor *sp = malloc(sizeof(*sp));
+
+	SHIM_CHECK(sp, "out of memory");
+	mapdb_sponsor_init(sp, &world_sponsor(0)->ledger, 999);
+	world_space(w)->group = sp;
+	return sp;
+}
+
+static void cgroup_remove(struct mapdb_sponsor *sp, int w,
+			  struct mapdb_sponsor *old)
+{
+	world_space(w)->group = old;
+	while (!ledger_is_zero(&sp->ledger))
+		shim_preempt();
+	synchronize_srcu(mapdb_charging);
+	synchronize_rcu();
+	SHIM_CHECK(ledger_is_zero(&sp->ledger) && list_empty(&sp->first),
+		   "charged behind the end");
+	memset(sp, 0x6b, sizeof(*sp));
+	free(sp);
+}
+
+/*
  * The whole window holds one object, and nothing is granted away: so all of the
  * object can be judged.
  */
-static void owner_round(struct actor *a)
+static void owner_revokes(struct actor *a, u32 object)
 {
 	struct mapdb_unmap_result res;
-	u32 object, i, pages = window_pages();
+	u32 i, pages = window_pages();
 	int err;
 
-	err = world_alloc(a->owned, 0, pages, &object);
-	expect(err, MAP_ERRORS & ~ERR(EEXIST), "alloc");
-	if (err)
-		return;
 	for (i = 1 + rnd(&a->rnd, 4); i--;)
 		random_map(a, a->owned, false);
 	if (!rnd(&a->rnd, 3) &&
 	    !mapdb_reduce(world_space(a->owned), 0, pages, false,
 			  BRUMM_RIGHT_W, &res))
 		must_be_gone(object, a->owned, BRUMM_RIGHT_W, "reduced");
-	if (!rnd(&a->rnd, 3)) {
-		random_map(a, a->owned, false);
-		err = world_unmap(a->owned, 0, pages, false, &res);
-		expect(err, ERR(EDQUOT) | ERR(EBUSY), "unmap");
-		if (!err)
-			must_be_gone(object, a->owned, ~0U, "revoked");
-	}
+	if (rnd(&a->rnd, 3))
+		return;
+	random_map(a, a->owned, false);
+	err = world_unmap(a->owned, 0, pages, false, &res);
+	expect(err, ERR(EDQUOT) | ERR(EBUSY), "unmap");
+	if (!err)
+		must_be_gone(object, a->owned, ~0U, "revoked");
+}
+
+static void owner_round(struct actor *a)
+{
+	struct mapdb_sponsor *old = world_space(a->owned)->group, *sp = NULL;
+	u32 object;
+	int err;
+
+	if (rnd(&a->rnd, 2))
+		sp = cgroup_make(a->owned);
+	err = world_alloc(a->owned, 0, window_pages(), &object);
+	expect(err, MAP_ERRORS & ~ERR(EEXIST), "alloc");
+	if (!err)
+		owner_revokes(a, object);
 	mapdb_release(world_space(a->owned));
 	must_be_gone(object, -1, ~0U, "released");
 	SHIM_CHECK(RB_EMPTY_ROOT(&world_space(a->owned)->nodes),
 		   "released, but not empty");
-	a->done++;
+	if (sp)
+		cgroup_remove(sp, a->owned, old);
+	a->done += !err;
 }
 
 void actor_owner(void *arg)
