@@ -196,15 +196,17 @@ static int target_range(const struct target *t, u64 offset, u64 length,
 /*
  * May the caller name @sp as sponsor? Whoever is over resources may; others
  * only with the consent of the window that the mapping goes to, and only its
- * own cgroup or one that contains it.
+ * own cgroup or one below: a charge there counts in its own budget as well.
+ * One above would be a way around that.
  */
 static bool sponsor_allowed(const struct target *t, struct window *own,
 			    struct mapdb_sponsor *sp)
 {
+	struct mapdb_sponsor *group = t->window->space.group;
 	bool consent = t->gate ? t->gate->flags & BRUMM_GATE_SPONSOR :
 				 t->window == own;
 
-	if (consent && group_is_above(sp, t->window->space.group))
+	if (consent && group && group_is_above(group, sp))
 		return true;
 	return capable(CAP_SYS_RESOURCE);
 }

@@ -106,7 +106,7 @@ struct brumm_alloc {
 };
 
 /** BRUMM_GATE_SPONSOR - who maps through the gate may name the cgroup of the
- * gate's window, or one above it, as sponsor.
+ * gate's window, or one below it, as sponsor.
  */
 #define BRUMM_GATE_SPONSOR	(1U << 0)
 
@@ -154,7 +154,7 @@ struct brumm_gate {
  * @sponsor: with %BRUMM_MAP_SPONSOR a descriptor of a cgroup v2 directory;
  *	otherwise 0. It needs CAP_SYS_RESOURCE, or that the target is a gate
  *	with %BRUMM_GATE_SPONSOR or the caller's own window and the cgroup is
- *	that window's or one above it.
+ *	that window's or one below it (not the root's).
  * @reserved: 0
  *
  * Who pays: @sponsor; or else the sponsor of the source; or else, where the

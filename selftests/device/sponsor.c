@@ -213,6 +213,8 @@ static void who_may_name(void)
 	int plain = dev_gate(theirs, 0, 100, 0);
 	int open_gate = dev_gate(theirs, 0, 100, BRUMM_GATE_SPONSOR);
 	int deep_gate = dev_gate(deep, 0, 100, BRUMM_GATE_SPONSOR);
+	/* Only now: a cgroup with others below it takes no processes. */
+	int deeper = cg_make("t/own2/below/deeper");
 
 	REQUIRE(plain >= 0 && open_gate >= 0 && deep_gate >= 0);
 	REQUIRE_OK(dev_alloc(src, 0, 1));
@@ -222,23 +224,24 @@ static void who_may_name(void)
 	CHECK_RET(dev_map_for(src, 0, 1, theirs, 0, R, other), -EPERM);
 	CHECK_RET(dev_map_for(src, 0, 1, plain, 0, R, other), -EPERM);
 	CHECK_RET(dev_map_for(src, 0, 1, plain, 0, R, top), -EPERM);
-	/* A gate that allows it: its window's cgroup and those above. */
+	/* A gate that allows it: its window's cgroup and those below. */
 	CHECK_OK(dev_map_for(src, 0, 1, open_gate, 0, R, other));
-	CHECK_OK(dev_map_for(src, 0, 1, open_gate, 1, R, top));
 	CHECK_RET(dev_map_for(src, 0, 1, open_gate, 2, R, own), -EPERM);
 	CHECK_RET(dev_map_for(src, 0, 1, open_gate, 2, R, alien), -EPERM);
 	CHECK_RET(dev_map_for(src, 0, 1, deep_gate, 0, R, own), -EPERM);
 	CHECK_OK(dev_map_for(src, 0, 1, deep_gate, 0, R, below));
-	CHECK_OK(dev_map_for(src, 0, 1, deep_gate, 1, R, own2));
-	CHECK_OK(dev_map_for(src, 0, 1, deep_gate, 2, R, top));
-	/* Below the gate's window is not above it. */
-	CHECK_RET(dev_map_for(src, 0, 1, open_gate, 2, R, below), -EPERM);
+	CHECK_OK(dev_map_for(src, 0, 1, deep_gate, 1, R, deeper));
+	/* Those above would be a way around the budget below. */
+	CHECK_RET(dev_map_for(src, 0, 1, open_gate, 1, R, top), -EPERM);
+	CHECK_RET(dev_map_for(src, 0, 1, deep_gate, 2, R, own2), -EPERM);
+	CHECK_RET(dev_map_for(src, 0, 1, deep_gate, 2, R, top), -EPERM);
 	/* The own window. */
 	CHECK_OK(dev_map_for(mine, 50, 1, SELF, 0, R, own));
-	CHECK_OK(dev_map_for(mine, 50, 1, SELF, 1, R, top));
+	CHECK_RET(dev_map_for(mine, 50, 1, SELF, 1, R, top), -EPERM);
 	CHECK_RET(dev_map_for(mine, 50, 1, SELF, 2, R, other), -EPERM);
-	CHECK_EQ(dev_nodes(theirs), 2);
-	CHECK_EQ(dev_nodes(mine), 3);
+	CHECK_EQ(dev_nodes(theirs), 1);
+	CHECK_EQ(dev_nodes(deep), 2);
+	CHECK_EQ(dev_nodes(mine), 2);
 	CHECK_COUNTS(other, 1, 1, 1);
 }
 
