@@ -126,6 +126,7 @@ static void ledger_refresh(struct ledger *l)
 }
 
 static void ledger_lock(struct ledger *l)
+	__acquires(&l->domain->lock)
 {
 	spin_lock(&l->domain->lock);
 	if (!ledger_is_root(l))
@@ -133,6 +134,7 @@ static void ledger_lock(struct ledger *l)
 }
 
 static void ledger_unlock(struct ledger *l)
+	__releases(&l->domain->lock)
 {
 	spin_unlock(&l->domain->lock);
 }
