@@ -99,7 +99,7 @@ static int fault_atomic(void)
 	static DEFINE_SPINLOCK(lock);
 
 	spin_lock(&lock);
-	msleep(1);
+	msleep(20);
 	spin_unlock(&lock);
 	return 0;
 }
