@@ -88,9 +88,151 @@ static void any_order_new_seeds(void)
 		run_seed(first + i);
 }
 
+/*
+ * Who derives from a range while it is revoked must not keep the revoke from
+ * coming to its end: he waits where the range itself stays, and is told that it
+ * is gone otherwise.
+ */
+#define CHILDREN	300
+
+static bool revoke_self, revoked;
+static u32 escaped;
+
+static void revoker(void *arg)
+{
+	struct mapdb_unmap_result res;
+	int err = world_unmap(0, 0, 1, revoke_self, &res);
+
+	SHIM_CHECK(!err, "unmap: %d", err);
+	revoked = true;
+}
+
+static void deriver(void *arg)
+{
+	u32 i = 0;
+
+	while (!revoked) {
+		bool began = world->zaps;
+		int err = world_map(0, 0, 2, i, 1, BRUMM_RIGHTS_ALL, 0);
+
+		SHIM_CHECK(!err || err == -ENOENT || err == -EEXIST, "map: %d",
+			   err);
+		escaped += !err && began && !revoked;
+		i = (i + 1) % CHILDREN;
+		shim_preempt();
+	}
+}
+
+static void no_escape(u64 seed)
+{
+	static const int group[] = { -1, -1, -1 };
+	struct world_config c = {
+		.windows = 3, .pages = CHILDREN, .group = group,
+	};
+	const struct fiber f[] = {
+		{ "revoker", revoker, NULL }, { "deriver", deriver, NULL },
+	};
+	u32 i;
+
+	running = seed;
+	world_init(&c);
+	SHIM_CHECK(!world_alloc(0, 0, 1, NULL), "alloc");
+	for (i = 0; i < CHILDREN; i++)
+		SHIM_CHECK(!world_map(0, 0, 1, i, 1, BRUMM_RIGHTS_ALL, 0), "map");
+	revoke_self = seed % 2;
+	revoked = false;
+	escaped = 0;
+	fiber_run(f, 2, seed, 1 + (int)(seed / 2 % 4));
+	/* One may slip in between the end of the revoke and its return. */
+	SHIM_CHECK(escaped <= 2, "%u derived meanwhile", escaped);
+	world_exit();
+}
+
+static void no_escapes(void)
+{
+	u64 seed;
+
+	for (seed = 0; seed < tap_pick(100, 2000); seed++)
+		no_escape(seed);
+}
+
+/*
+ * A window goes, and the sponsor of what was in it, while others are about to
+ * charge it or to remove the last of it.
+ */
+static void passing(void *arg)
+{
+	struct mapdb_sponsor *sp = cgroup_make();
+	struct window *w = window_new(8, sp);
+	struct mapdb_map_args a = {
+		.pages = 8, .rights = BRUMM_RIGHTS_ALL,
+		.flags = BRUMM_MAP_REPLACE,
+	};
+
+	a.source = running % 2 ? &w->space : world_space(0);
+	a.target = running % 2 ? world_space(0) : &w->space;
+	SHIM_CHECK(!space_alloc(a.source, 0, 8, NULL), "alloc");
+	SHIM_CHECK(!mapdb_map(&a) || running % 2 == 0, "map");
+	window_release(w);
+	cgroup_remove(sp);
+}
+
+static void charger(void *arg)
+{
+	struct mapdb_unmap_result res;
+	u32 i;
+
+	for (i = 0; i < 12; i++) {
+		u64 how = (running / 2 + i) % 5;
+
+		if (how == 0)
+			world_unmap(0, 2, 1, true, &res);
+		else if (how == 1)
+			mapdb_reduce(world_space(0), 2, 1, true, BRUMM_RIGHT_W,
+				     &res);
+		else if (how == 2)
+			world_map(0, 1, 2, 0, 4, BRUMM_RIGHT_R, BRUMM_MAP_REPLACE);
+		else if (how == 3)
+			world_map(0, 1, 2, 0, 4, BRUMM_RIGHTS_ALL,
+				  BRUMM_MAP_REPLACE | BRUMM_MAP_GRANT);
+		else
+			world_unmap(0, 0, 8, i % 2, &res);
+		shim_preempt();
+	}
+}
+
+static void things_go(u64 seed)
+{
+	static const int group[] = { -1, -1, -1 }, no_parent[] = { -1 };
+	struct world_config c = {
+		.windows = 3, .pages = 8, .groups = 1, .parent = no_parent,
+		.group = group,
+	};
+	const struct fiber f[] = {
+		{ "passing", passing, NULL }, { "charger", charger, NULL },
+		{ "charger", charger, NULL },
+	};
+
+	running = seed;
+	world_init(&c);
+	fiber_run(f, 3, seed, 1 + (int)(seed / 10 % 8));
+	world_exit();
+}
+
+static void things_go_away(void)
+{
+	u64 seed;
+
+	for (seed = 0; seed < tap_pick(4000, 100000); seed++)
+		things_go(seed);
+}
+
 static const struct tap_case cases[] = {
 	{ "operations in any order leave sound structures", any_order, 3600 },
 	{ "operations in any order, with new seeds", any_order_new_seeds, 3600 },
+	{ "a window and its sponsor go while others use them", things_go_away,
+	  3600 },
+	{ "a revoke comes to its end while others derive", no_escapes, 3600 },
 };
 
 int main(int argc, char **argv)

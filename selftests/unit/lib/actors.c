@@ -203,25 +203,17 @@ static void must_be_gone(u32 object, int except, u32 rights, const char *when)
 	}
 }
 
-/*
- * A cgroup that comes and goes: pays for the window in @old's place. Once the
- * window is empty nothing is charged to it any more but by maps under way,
- * which find out that their source is gone.
- */
-static struct mapdb_sponsor *cgroup_make(int w)
+struct mapdb_sponsor *cgroup_make(void)
 {
 	struct mapdb_sponsor *sp = malloc(sizeof(*sp));
 
 	SHIM_CHECK(sp, "out of memory");
 	mapdb_sponsor_init(sp, &world_sponsor(0)->ledger, 999);
-	world_space(w)->group = sp;
 	return sp;
 }
 
-static void cgroup_remove(struct mapdb_sponsor *sp, int w,
-			  struct mapdb_sponsor *old)
+void cgroup_remove(struct mapdb_sponsor *sp)
 {
-	world_space(w)->group = old;
 	while (!ledger_is_zero(&sp->ledger))
 		shim_preempt();
 	synchronize_srcu(mapdb_charging);
@@ -263,8 +255,10 @@ static void owner_round(struct actor *a)
 	u32 object;
 	int err;
 
-	if (rnd(&a->rnd, 2))
-		sp = cgroup_make(a->owned);
+	if (rnd(&a->rnd, 2)) {
+		sp = cgroup_make();
+		world_space(a->owned)->group = sp;
+	}
 	err = world_alloc(a->owned, 0, window_pages(), &object);
 	expect(err, MAP_ERRORS & ~ERR(EEXIST), "alloc");
 	if (!err)
@@ -273,8 +267,9 @@ static void owner_round(struct actor *a)
 	must_be_gone(object, -1, ~0U, "released");
 	SHIM_CHECK(RB_EMPTY_ROOT(&world_space(a->owned)->nodes),
 		   "released, but not empty");
+	world_space(a->owned)->group = old;
 	if (sp)
-		cgroup_remove(sp, a->owned, old);
+		cgroup_remove(sp);
 	a->done += !err;
 }
 

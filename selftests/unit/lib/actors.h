@@ -33,6 +33,13 @@ void actor_toucher(void *arg);
  * may see them any more, whoever has passed them on meanwhile.
  */
 void actor_owner(void *arg);
+/*
+ * A cgroup that comes and goes. When it is removed it pays for nothing but what
+ * operations under way have charged, which find out that what they meant to
+ * derive from, or to cut, is gone.
+ */
+struct mapdb_sponsor *cgroup_make(void);
+void cgroup_remove(struct mapdb_sponsor *sp);
 /* Limits, locks, prices, reclaims. */
 void actor_controller(void *arg);
 

@@ -15,22 +15,35 @@ static void *xcalloc(size_t n, size_t size)
 	return p;
 }
 
-static void window_init(struct window *w, int index, u32 pages, int group)
+static void window_init(struct window *w, int index, u32 pages,
+			struct mapdb_sponsor *group)
 {
 	w->index = index;
+	w->refs = 1;
 	w->pages = pages;
 	w->pte = xcalloc(pages, sizeof(*w->pte));
 	w->event_all = xcalloc(pages, 1);
 	w->event_rights = xcalloc(pages, 1);
-	mapdb_space_init(&w->space, world_sponsor(group));
+	mapdb_space_init(&w->space, group);
+}
+
+static u32 window_count_ptes(const struct window *w)
+{
+	u32 page, n = 0;
+
+	for (page = 0; page < w->pages; page++)
+		n += __atomic_load_n(&w->pte[page], __ATOMIC_SEQ_CST) != 0;
+	return n;
 }
 
 static void window_exit(struct window *w)
 {
 	SHIM_CHECK(RB_EMPTY_ROOT(&w->space.nodes), "window %d is not empty",
 		   w->index);
-	SHIM_CHECK(!world_count_ptes(w->index), "window %d shows pages",
-		   w->index);
+	SHIM_CHECK(!window_count_ptes(w), "window %d shows pages", w->index);
+	SHIM_CHECK(w->refs <= 1, "window %d has %d references", w->index,
+		   w->refs);
+	shim_lock_destroy(&w->space.lock.l);
 	free(w->pte);
 	free(w->event_all);
 	free(w->event_rights);
@@ -68,7 +81,7 @@ void world_init(const struct world_config *c)
 	world->nr_windows = c->windows;
 	for (i = 0; i < c->windows; i++)
 		window_init(&world->window[i], i, c->pages,
-			    c->group ? c->group[i] : -1);
+			    world_sponsor(c->group ? c->group[i] : -1));
 	world->allocated = shim_alloc_live();
 }
 
@@ -143,17 +156,22 @@ static void object_delete(struct object *o)
 	free(o);
 }
 
-int world_alloc(int w, u32 start, u32 pages, u32 *id)
+int space_alloc(struct mapdb_space *s, u32 start, u32 pages, u32 *id)
 {
 	struct object *o = object_new(pages);
 	u32 object = o->id;
-	int err = mapdb_alloc(world_space(w), start, pages, o);
+	int err = mapdb_alloc(s, start, pages, o);
 
 	if (err)
 		object_delete(o);
 	if (id)
 		*id = object;
 	return err;
+}
+
+int world_alloc(int w, u32 start, u32 pages, u32 *id)
+{
+	return space_alloc(world_space(w), start, pages, id);
 }
 
 int world_unmap(int w, u32 start, u32 pages, bool self,
@@ -255,12 +273,7 @@ void world_fault_all(void)
 
 u32 world_count_ptes(int i)
 {
-	const struct window *w = &world->window[i];
-	u32 page, n = 0;
-
-	for (page = 0; page < w->pages; page++)
-		n += __atomic_load_n(&w->pte[page], __ATOMIC_SEQ_CST) != 0;
-	return n;
+	return window_count_ptes(&world->window[i]);
 }
 
 void world_clear_events(void)
@@ -343,17 +356,39 @@ void mapdb_free_priv(void *priv)
 }
 
 /* The windows of a world live as long as it does: only count. */
-static int spaces_held;
-
 void mapdb_space_get(struct mapdb_space *s)
 {
-	__atomic_add_fetch(&spaces_held, 1, __ATOMIC_RELAXED);
+	SHIM_CHECK(__atomic_fetch_add(&space_window(s)->refs, 1,
+				      __ATOMIC_SEQ_CST) > 0,
+		   "a space that is gone is taken");
 }
 
 void mapdb_space_put(struct mapdb_space *s)
 {
-	SHIM_CHECK(__atomic_fetch_sub(&spaces_held, 1, __ATOMIC_RELAXED) > 0,
+	struct window *w = space_window(s);
+	int left = __atomic_sub_fetch(&w->refs, 1, __ATOMIC_SEQ_CST);
+
+	SHIM_CHECK(left >= 0 && (left || w->index < 0),
 		   "a space given back that nobody has");
+	if (left)
+		return;
+	window_exit(w);
+	memset(w, 0x6b, sizeof(*w));
+	free(w);
+}
+
+struct window *window_new(u32 pages, struct mapdb_sponsor *group)
+{
+	struct window *w = xcalloc(1, sizeof(*w));
+
+	window_init(w, -1, pages, group);
+	return w;
+}
+
+void window_release(struct window *w)
+{
+	mapdb_release(&w->space);
+	mapdb_space_put(&w->space);
 }
 
 /* What the ledger calls */

@@ -27,7 +27,8 @@
 
 struct window {
 	struct mapdb_space space;
-	int index;
+	int index;		/* -1: not one of the world's */
+	int refs;
 	u32 pages;
 	u64 *pte;
 	u8 *event_all;		/* how often the whole mapping went */
@@ -85,8 +86,13 @@ static inline struct window *space_window(struct mapdb_space *s)
 	return container_of(s, struct window, space);
 }
 
+/* A window besides those, that goes when it is released. */
+struct window *window_new(u32 pages, struct mapdb_sponsor *group);
+void window_release(struct window *w);
+
 /* mapdb_alloc() with new frames behind it; @id: out, may be NULL. */
 int world_alloc(int w, u32 start, u32 pages, u32 *id);
+int space_alloc(struct mapdb_space *s, u32 start, u32 pages, u32 *id);
 int world_unmap(int w, u32 start, u32 pages, bool self,
 		struct mapdb_unmap_result *res);
 int world_map(int sw, u32 from, int tw, u32 to, u32 pages, u32 rights,
