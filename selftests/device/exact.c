@@ -201,7 +201,7 @@ static void linger(struct race *r, struct rng *g, uint32_t v)
 	uint32_t spins = rng_below(g, 4) ? rng_below(g, 300) : 0, i;
 
 	if (rng_once_in(g, 2)) {
-		uint64_t end = now_ns() + 1000000;
+		uint64_t end = now_ns() + 5000000;
 
 		while (get(&r->latest) != v && now_ns() < end)
 			;
@@ -261,8 +261,8 @@ static void contest_end(struct contest *c, uint32_t rounds)
 		 rounds, c->seen, (unsigned long long)r->reads,
 		 (unsigned long long)r->writes, (unsigned long long)r->faults);
 	/* Or else there was no race to lose. */
-	CHECK(c->seen > rounds / 50);
-	CHECK(r->reads > rounds / 50);
+	CHECK(c->seen > rounds / 100);
+	CHECK(r->reads > rounds / 100);
 }
 
 static void begin_round(struct contest *c, uint32_t round)
@@ -309,27 +309,27 @@ static void unmap_is_exact(void)
 
 static void unmap_of_many_is_exact(void)
 {
-	run_unmap(16, PLAINLY, false, tap_pick(200, 10000));
+	run_unmap(16, PLAINLY, false, tap_pick(200, 2000));
 }
 
 static void unmap_below_is_exact(void)
 {
-	run_unmap(2, PLAINLY, true, tap_pick(400, 20000));
+	run_unmap(2, PLAINLY, true, tap_pick(400, 5000));
 }
 
 static void unmap_is_exact_for_debuggers(void)
 {
-	run_unmap(1, BY_MEM_FILE, false, tap_pick(400, 20000));
+	run_unmap(1, BY_MEM_FILE, false, tap_pick(400, 5000));
 }
 
 static void unmap_is_exact_for_movers(void)
 {
-	run_unmap(2, MOVING, false, tap_pick(400, 20000));
+	run_unmap(2, MOVING, false, tap_pick(400, 5000));
 }
 
 static void unmap_is_exact_for_remappers(void)
 {
-	run_unmap(2, REMAPPING, false, tap_pick(400, 20000));
+	run_unmap(2, REMAPPING, false, tap_pick(400, 5000));
 }
 
 /* W is taken: no write lands any more, and no read ever fails. */
@@ -357,14 +357,14 @@ static void reduce_is_exact(void)
 		alone(&c, round);
 		STOP_IF_FAILED();
 	}
-	CHECK(c.race->writes > rounds / 50);
+	CHECK(c.race->writes > rounds / 100);
 	contest_end(&c, rounds);
 }
 
 /* The place gets another frame, by REPLACE; the old one is out of reach. */
 static void replace_is_exact(void)
 {
-	uint32_t rounds = tap_pick(400, 20000), round;
+	uint32_t rounds = tap_pick(400, 5000), round;
 	struct contest c;
 
 	contest_begin(&c, 1, PLAINLY);
@@ -385,7 +385,7 @@ static void replace_is_exact(void)
 /* The receiver's mapping is granted away from under him. */
 static void grant_is_exact(void)
 {
-	uint32_t rounds = tap_pick(400, 20000), round;
+	uint32_t rounds = tap_pick(400, 5000), round;
 	struct contest c;
 
 	contest_begin(&c, 1, PLAINLY);
@@ -404,7 +404,7 @@ static void grant_is_exact(void)
 /* A window in between is closed: what came through it is gone on return. */
 static void close_is_exact(void)
 {
-	uint32_t rounds = tap_pick(400, 20000), round;
+	uint32_t rounds = tap_pick(400, 5000), round;
 	struct contest c;
 
 	contest_begin(&c, 1, PLAINLY);
@@ -434,7 +434,7 @@ static void *second_revoker(void *arg)
 
 static void joined_revokes_are_exact(void)
 {
-	uint32_t rounds = tap_pick(400, 20000), round;
+	uint32_t rounds = tap_pick(400, 5000), round;
 	struct contest c;
 	pthread_t t;
 
@@ -461,7 +461,7 @@ static void joined_revokes_are_exact(void)
 /* The frame is freed and comes back as somebody else's: never seen. */
 static void freed_frames_are_not_seen(void)
 {
-	uint32_t rounds = tap_pick(400, 20000), round;
+	uint32_t rounds = tap_pick(400, 5000), round;
 	struct contest c;
 	uint32_t *p;
 

@@ -269,7 +269,7 @@ static void slow_reduce(struct slow *s)
 
 static void in_a_long(void (*run)(struct slow *s))
 {
-	unsigned long rounds = tap_pick(5, 200), i, k;
+	unsigned long rounds = tap_pick(5, 20), i, k;
 	struct rng g = { tap_seed() };
 	struct slow *s = shared(sizeof(*s));
 

@@ -206,43 +206,47 @@ static void drop_capability(int cap)
 static void who_may_name(void)
 {
 	int top = cg_make("t"), own = cg_make("t/own"), other = cg_make("t/o");
-	int alien = cg_make("alien"), below = cg_make("t/own2/below");
-	int own2 = cg_make("t/own2");
+	int alien = cg_make("alien"), below = cg_make("t/o2/below");
+	int other2 = cg_make("t/o2"), own2 = cg_make("t/own2");
 	int src = win_open_in(alien), mine = win_open_in(own);
-	int theirs = win_open_in(other), deep = win_open_in(below);
+	int theirs = win_open_in(other), high = win_open_in(other2);
+	int nobodys = win_open();
 	int plain = dev_gate(theirs, 0, 100, 0);
 	int open_gate = dev_gate(theirs, 0, 100, BRUMM_GATE_SPONSOR);
-	int deep_gate = dev_gate(deep, 0, 100, BRUMM_GATE_SPONSOR);
-	/* Only now: a cgroup with others below it takes no processes. */
-	int deeper = cg_make("t/own2/below/deeper");
+	int high_gate = dev_gate(high, 0, 100, BRUMM_GATE_SPONSOR);
+	int root_gate = dev_gate(nobodys, 0, 100, BRUMM_GATE_SPONSOR);
 
-	REQUIRE(plain >= 0 && open_gate >= 0 && deep_gate >= 0);
+	REQUIRE(plain >= 0 && open_gate >= 0 && high_gate >= 0 &&
+		root_gate >= 0);
 	REQUIRE_OK(dev_alloc(src, 0, 1));
 	REQUIRE_OK(dev_alloc(mine, 50, 1));
 	drop_capability(CAP_SYS_RESOURCE);
 	/* Another's window or plain gate: nobody. */
 	CHECK_RET(dev_map_for(src, 0, 1, theirs, 0, R, other), -EPERM);
 	CHECK_RET(dev_map_for(src, 0, 1, plain, 0, R, other), -EPERM);
-	CHECK_RET(dev_map_for(src, 0, 1, plain, 0, R, top), -EPERM);
 	/* A gate that allows it: its window's cgroup and those below. */
 	CHECK_OK(dev_map_for(src, 0, 1, open_gate, 0, R, other));
+	CHECK_OK(dev_map_for(src, 0, 1, high_gate, 0, R, other2));
+	CHECK_OK(dev_map_for(src, 0, 1, high_gate, 1, R, below));
+	/* One above would be a way around the budget of the gate's. */
+	CHECK_RET(dev_map_for(src, 0, 1, open_gate, 2, R, top), -EPERM);
+	CHECK_RET(dev_map_for(src, 0, 1, open_gate, 2, R, below), -EPERM);
 	CHECK_RET(dev_map_for(src, 0, 1, open_gate, 2, R, own), -EPERM);
 	CHECK_RET(dev_map_for(src, 0, 1, open_gate, 2, R, alien), -EPERM);
-	CHECK_RET(dev_map_for(src, 0, 1, deep_gate, 0, R, own), -EPERM);
-	CHECK_OK(dev_map_for(src, 0, 1, deep_gate, 0, R, below));
-	CHECK_OK(dev_map_for(src, 0, 1, deep_gate, 1, R, deeper));
-	/* Those above would be a way around the budget below. */
-	CHECK_RET(dev_map_for(src, 0, 1, open_gate, 1, R, top), -EPERM);
-	CHECK_RET(dev_map_for(src, 0, 1, deep_gate, 2, R, own2), -EPERM);
-	CHECK_RET(dev_map_for(src, 0, 1, deep_gate, 2, R, top), -EPERM);
+	/* The root's window has nobody to speak for. */
+	CHECK_RET(dev_map_for(src, 0, 1, root_gate, 0, R, other), -EPERM);
+	CHECK_RET(dev_map_for(src, 0, 1, root_gate, 0, R, alien), -EPERM);
 	/* The own window. */
 	CHECK_OK(dev_map_for(mine, 50, 1, SELF, 0, R, own));
 	CHECK_RET(dev_map_for(mine, 50, 1, SELF, 1, R, top), -EPERM);
-	CHECK_RET(dev_map_for(mine, 50, 1, SELF, 2, R, other), -EPERM);
+	CHECK_RET(dev_map_for(mine, 50, 1, SELF, 1, R, own2), -EPERM);
+	CHECK_RET(dev_map_for(mine, 50, 1, SELF, 1, R, other), -EPERM);
 	CHECK_EQ(dev_nodes(theirs), 1);
-	CHECK_EQ(dev_nodes(deep), 2);
+	CHECK_EQ(dev_nodes(high), 2);
 	CHECK_EQ(dev_nodes(mine), 2);
+	CHECK_EQ(dev_nodes(nobodys), 0);
 	CHECK_COUNTS(other, 1, 1, 1);
+	CHECK_COUNTS(below, 1, 1, 1);
 }
 
 static void sponsor_is_checked(void)

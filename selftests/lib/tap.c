@@ -39,7 +39,9 @@ bool tap_long(void)
 
 unsigned long tap_pick(unsigned long quick, unsigned long thorough)
 {
-	return tap_long() ? thorough : quick;
+	if (tap_long())
+		return thorough;
+	return quick / env_number("BRUMM_SLOW", 1) ?: 1;
 }
 
 uint64_t tap_seed(void)

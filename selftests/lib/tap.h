@@ -15,7 +15,8 @@
  * Arguments choose cases by a part of their name. Environment:
  *	BRUMM_LONG=1	long variants, see tap_long()
  *	BRUMM_SEED=N	seed of tap_seed(); a random one is printed otherwise
- *	BRUMM_SLOW=N	time limits times N, for slow machines
+ *	BRUMM_SLOW=N	for slow kernels: time limits times N, quick variants
+ *			with an Nth of the rounds
  */
 #ifndef BRUMM_TAP_H
 #define BRUMM_TAP_H
