@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,4 +50,12 @@ int priced(const char *name)
 
 	REQUIRE_OK(cg_write(cg, "brumm.price", PRICES));
 	return cg;
+}
+
+unsigned int amount(unsigned int n)
+{
+	const char *text = getenv("BRUMM_LESS");
+	unsigned int less = text ? atoi(text) : 1;
+
+	return less > 1 ? n / less : n;
 }

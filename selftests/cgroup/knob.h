@@ -18,6 +18,9 @@ int knob_write(int cgroup, const char *file, const char *text, unsigned int len)
 /* Expected clean-up time, exact. */
 uint64_t knob_usage_ns(int cgroup);
 
+/* @n, or a part of it on a slow kernel: BRUMM_LESS is the divisor. */
+unsigned int amount(unsigned int n);
+
 /* Prices that make sums easy to follow, and the usage of counts at them. */
 #define PRICE_LOOKUP	1000000ULL
 #define PRICE_MAP	10000ULL

@@ -109,18 +109,18 @@ static void reclaim_reaches_the_removed(void)
 static void many_come_and_go(void)
 {
 	int64_t before = dying();
-	int top = priced("t"), w[100], cg, i, round;
+	int top = priced("t"), w[40], cg, i, round;
 	char name[40];
 
-	for (round = 0; round < 3; round++) {
-		for (i = 0; i < 100; i++) {
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < 40; i++) {
 			snprintf(name, sizeof(name), "t/%d/x", i);
 			cg = cg_make(name);
 			w[i] = win_open_in(cg);
 			REQUIRE_OK(dev_alloc(w[i], 0, 3));
 			close(cg);
 		}
-		for (i = 0; i < 100; i++) {
+		for (i = 0; i < 40; i++) {
 			snprintf(name, sizeof(name), "t/%d/x", i);
 			cg_remove(name);
 			snprintf(name, sizeof(name), "t/%d", i);
@@ -129,8 +129,8 @@ static void many_come_and_go(void)
 				close(w[i]);
 		}
 		CHECK(dying_is(before));
-		CHECK_COUNTS(top, 50, 50, 150);
-		for (i = 0; i < 100; i += 2)
+		CHECK_COUNTS(top, 20, 20, 60);
+		for (i = 0; i < 40; i += 2)
 			close(w[i]);
 		CHECK_COUNTS(top, 0, 0, 0);
 	}
@@ -169,7 +169,7 @@ static void churn(void *arg)
 	char name[40];
 	int cg, w;
 
-	for (i = 0; i < tap_pick(60, 600); i++) {
+	for (i = 0; i < amount(60); i++) {
 		snprintf(name, sizeof(name), "t/%u-%u", id, i % 3);
 		cg = cg_make(name);
 		w = win_open_in(cg);

@@ -53,7 +53,7 @@ static int unload_soon(void)
 /* Between two steps of a load, so that the loads do not just starve us. */
 static void breathe(void)
 {
-	sleep_us(500);
+	sleep_us(1000);
 }
 
 /* Makes and removes cgroups, with whatever knobs they happen to have. */
@@ -152,11 +152,10 @@ static int64_t dying(void)
 static void comes_and_goes(void)
 {
 	static void (*const loads[])(void *) = {
-		churn, churn, churn, turn, hold, use,
+		churn, churn, turn, hold, use,
 	};
 	const char *text = getenv("BRUMM_ROUNDS");
-	unsigned int rounds = text ? strtoul(text, NULL, 10) :
-				      tap_pick(40, 200);
+	unsigned int rounds = text ? strtoul(text, NULL, 10) : 25;
 	int64_t before = dying();
 	pid_t pid[ARRAY_SIZE(loads)];
 	int cg = cg_make("stays"), tries;

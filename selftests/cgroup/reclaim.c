@@ -116,7 +116,7 @@ static void run_reclaim(void *arg)
 
 static void concurrent_ones_all_end(void)
 {
-	int w, cg = heavy("a/b", &w, 2000), top = cg_make("a"), i;
+	int w, cg = heavy("a/b", &w, amount(2000)), top = cg_make("a"), i;
 	struct job *job = shared(4 * sizeof(*job));
 	pid_t pid[4];
 
@@ -159,7 +159,7 @@ static void ends_against_a_tenant(void)
 
 static void can_be_killed(void)
 {
-	const unsigned int nr = tap_pick(20000, 60000);
+	const unsigned int nr = amount(20000);
 	int w, cg = heavy("a", &w, nr);
 	struct job *job = shared(sizeof(*job));
 	uint64_t left;
@@ -186,7 +186,8 @@ static void can_be_killed(void)
 /* kernfs would have the removal wait, and everybody behind it. */
 static void is_in_nobodys_way(void)
 {
-	int w, cg = heavy("a/b", &w, tap_pick(20000, 60000));
+	const unsigned int nr = amount(20000);
+	int w, cg = heavy("a/b", &w, nr);
 	struct job *job = shared(sizeof(*job));
 	int top = cg_make("a");
 	char text[100];
@@ -197,7 +198,7 @@ static void is_in_nobodys_way(void)
 	fd = openat(cg, "brumm.stat", O_RDONLY);
 	pid = spawn(run_reclaim, job);
 	await(&job->state, 1);
-	while (cg_counts(cg).map == tap_pick(20000, 60000))
+	while (cg_counts(cg).map == nr)
 		;
 	CHECK(pread(fd, text, sizeof(text), 0) > 0);
 	cg_make("other");

@@ -196,7 +196,7 @@ static void world_end(struct world *w)
 
 static void sums_hold(void)
 {
-	struct world *w = world_make(tap_pick(100000, 400000) / 4);
+	struct world *w = world_make(amount(100000) / 4);
 	int round;
 
 	for (round = 0; round < 4; round++) {
@@ -210,7 +210,7 @@ static void sums_hold(void)
 /* Refusals all along, at all levels. */
 static void sums_hold_at_the_limit(void)
 {
-	struct world *w = world_make(tap_pick(40000, 200000));
+	struct world *w = world_make(amount(40000));
 	char text[40];
 	unsigned int g;
 
@@ -250,7 +250,7 @@ static void turn_knobs(void *arg)
 
 static void sums_hold_under_knobs(void)
 {
-	struct world *w = world_make(tap_pick(40000, 200000));
+	struct world *w = world_make(amount(40000));
 	pid_t pid = spawn(turn_knobs, w);
 	unsigned int g;
 
