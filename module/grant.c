@@ -40,7 +40,7 @@ struct grant {
 static struct mapdb_node *place_for(const struct mapdb_map_args *a, u32 to,
 				    const struct mapdb_piece *p)
 {
-	struct mapdb_node *place = mapdb_node_alloc(GFP_KERNEL_ACCOUNT);
+	struct mapdb_node *place = mapdb_node_alloc(MAPDB_GFP);
 	bool first;
 
 	if (!place)
@@ -275,7 +275,7 @@ static void untake(struct mapdb_node *place)
 	struct mapdb_frames *f = mapdb_node_frames(n);
 
 	refcount_inc(&f->refs);
-	mutex_lock(&f->lock);
+	mapdb_frames_lock(f);
 	down_write(&n->space->lock);
 	n->state = MAPDB_LIVE;
 	up_write(&n->space->lock);
@@ -355,7 +355,7 @@ static void commit_one(struct grant *g, struct mapdb_node *place)
 	struct mapdb_frames *f = mapdb_node_frames(n);
 
 	refcount_inc(&f->refs);
-	mutex_lock(&f->lock);
+	mapdb_frames_lock(f);
 	down_write(&from->lock);
 	rb_erase(&n->in_space, &from->nodes);
 	up_write(&from->lock);

@@ -47,7 +47,7 @@ struct map_op {
 
 static struct mapdb_frames *frames_alloc(u32 pages, void *priv)
 {
-	struct mapdb_frames *f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
+	struct mapdb_frames *f = kzalloc(sizeof(*f), MAPDB_GFP);
 
 	if (!f)
 		return NULL;
@@ -80,7 +80,7 @@ static void node_first(struct mapdb_node *n, struct mapdb_sponsor *sp)
 int mapdb_alloc(struct mapdb_space *s, u32 start, u32 pages, void *priv)
 {
 	struct mapdb_frames *f = frames_alloc(pages, priv);
-	struct mapdb_node *n = mapdb_node_alloc(GFP_KERNEL_ACCOUNT);
+	struct mapdb_node *n = mapdb_node_alloc(MAPDB_GFP);
 	struct ledger_counts c;
 	int err = -ENOMEM, srcu;
 
@@ -98,7 +98,7 @@ int mapdb_alloc(struct mapdb_space *s, u32 start, u32 pages, void *priv)
 		if (err)
 			goto unlock;
 	}
-	mutex_lock(&f->lock);
+	mapdb_frames_lock(f);
 	mapdb_link(n, &f->root);
 	down_write(&s->lock);
 	err = mapdb_space_insert(s, n) ? 0 : -EEXIST;
@@ -220,7 +220,7 @@ static int tally_add(struct map_op *op, const struct mapdb_node *n)
 static struct mapdb_node *node_for(struct map_op *op, u32 to,
 				   const struct mapdb_piece *p)
 {
-	struct mapdb_node *n = mapdb_node_alloc(GFP_KERNEL_ACCOUNT);
+	struct mapdb_node *n = mapdb_node_alloc(MAPDB_GFP);
 
 	if (!n)
 		return NULL;
@@ -397,7 +397,7 @@ static void unlink_one(struct map_op *op, struct mapdb_node *n)
 	struct mapdb_space *s = op->a->target;
 
 	refcount_inc(&f->refs);
-	mutex_lock(&f->lock);
+	mapdb_frames_lock(f);
 	down_write(&s->lock);
 	rb_erase(&n->in_space, &s->nodes);
 	up_write(&s->lock);
@@ -438,7 +438,7 @@ static struct mapdb_node *commit_run(struct map_op *op, struct mapdb_node *n)
 	unsigned int i;
 
 	refcount_inc(&f->refs);
-	mutex_lock(&f->lock);
+	mapdb_frames_lock(f);
 	down_write(&s->lock);
 	for (i = 0; i < MAPDB_BATCH && n; i++) {
 		struct mapdb_node *next = n->next;
@@ -549,7 +549,7 @@ static int map_simple(struct map_op *op)
 	struct mapdb_frames *f;
 	int err = -EXDEV;
 
-	n = mapdb_node_alloc(GFP_KERNEL_ACCOUNT);
+	n = mapdb_node_alloc(MAPDB_GFP);
 	if (!n)
 		return -ENOMEM;
 	source = mapdb_lock_at(a->source, a->from, a->from + 1);

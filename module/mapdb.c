@@ -80,7 +80,7 @@ INTERVAL_TREE_DEFINE(struct mapdb_node, in_lineage, u32, last_below,
 
 struct mapdb_lineage *mapdb_lineage_alloc(void)
 {
-	return kmalloc(sizeof(struct mapdb_lineage), GFP_KERNEL_ACCOUNT);
+	return kmalloc(sizeof(struct mapdb_lineage), MAPDB_GFP);
 }
 
 void mapdb_lineage_init(struct mapdb_lineage *l, struct mapdb_frames *f)
@@ -144,6 +144,28 @@ struct mapdb_node *mapdb_lineage_after(struct mapdb_lineage *l, u32 frame,
 }
 
 /* Frames */
+
+/*
+ * Who waits says so, and a revoke gives way to him between two batches: or else
+ * it could have the mutex again and again before a waiter has woken up.
+ */
+void mapdb_frames_lock(struct mapdb_frames *f)
+{
+	if (mutex_trylock(&f->lock))
+		return;
+	atomic_inc(&f->waiting);
+	mutex_lock(&f->lock);
+	atomic_dec(&f->waiting);
+}
+
+/* Between two holds of the mutex. */
+void mapdb_frames_give_way(struct mapdb_frames *f)
+{
+	if (atomic_read(&f->waiting))
+		os_give_way();
+	else
+		cond_resched();
+}
 
 void mapdb_frames_put(struct mapdb_frames *f)
 {
@@ -283,7 +305,7 @@ struct mapdb_node *mapdb_lock_at(struct mapdb_space *s, u32 page, u32 end)
 		if (!n)
 			return NULL;
 		if (f)
-			mutex_lock(&f->lock);
+			mapdb_frames_lock(f);
 		cond_resched();
 	}
 }
@@ -365,7 +387,7 @@ int mapdb_tally_add(struct mapdb_tally **list, struct mapdb_sponsor *sp,
 	struct mapdb_tally *t = mapdb_tally_find(*list, sp);
 
 	if (!t) {
-		t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
+		t = kzalloc(sizeof(*t), MAPDB_GFP);
 		if (!t)
 			return -ENOMEM;
 		t->sponsor = sp;

@@ -108,7 +108,8 @@ struct mapdb_lineage {
 
 /**
  * struct mapdb_frames - the frames of one ALLOC and the tree upon them
- * @lock: see above
+ * @lock: see above; taken by mapdb_frames_lock()
+ * @waiting: how many wait for @lock
  * @refs: one for all nodes together, one for each operation under way
  * @nr_nodes: nodes in the tree
  * @next_id: id of the next node
@@ -121,6 +122,7 @@ struct mapdb_lineage {
  */
 struct mapdb_frames {
 	struct mutex lock;	/* the tree: see above */
+	atomic_t waiting;
 	refcount_t refs;
 	unsigned long nr_nodes;
 	u64 next_id;

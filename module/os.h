@@ -12,8 +12,10 @@
 #ifndef BRUMM_OS_H
 #define BRUMM_OS_H
 
+#include <linux/atomic.h>
 #include <linux/bug.h>
 #include <linux/build_bug.h>
+#include <linux/delay.h>
 #include <linux/errno.h>
 #include <linux/gfp.h>
 #include <linux/interval_tree_generic.h>
@@ -36,5 +38,11 @@
 #include <linux/string.h>
 #include <linux/types.h>
 #include <linux/wait.h>
+
+/* Let those who wait for a lock that was just dropped have it. */
+static inline void os_give_way(void)
+{
+	usleep_range(20, 50);
+}
 
 #endif /* BRUMM_OS_H */

@@ -284,7 +284,7 @@ static void finish(struct mapdb_op *op, struct mapdb_frames *f)
 	mapdb_batch_zap(op);
 	finish_frames(op, f);
 
-	mutex_lock(&f->lock);
+	mapdb_frames_lock(f);
 	/* The spaces may go once the nodes are unlinked: tell before. */
 	finish_events(op);
 	finish_unlink(op);
@@ -326,8 +326,8 @@ static void revoke_lineage(struct mapdb_op *op, struct mapdb_lineage *l, u32 lo,
 			mapdb_frames_wait(f, change);
 		if (op->starved)
 			mapdb_op_refill(op);
-		cond_resched();
-		mutex_lock(&f->lock);
+		mapdb_frames_give_way(f);
+		mapdb_frames_lock(f);
 	}
 }
 
@@ -382,7 +382,7 @@ static enum revoked revoke_self(struct mapdb_op *op, struct mapdb_node *n,
 	take(op);
 	mutex_unlock(&f->lock);
 	finish(op, f);
-	mutex_lock(&f->lock);
+	mapdb_frames_lock(f);
 	return REVOKED;
 }
 
@@ -428,8 +428,8 @@ static void count_holes(struct mapdb_op *op, struct mapdb_walk *w,
 			continue;
 		steps = 0;
 		mutex_unlock(&f->lock);
-		cond_resched();
-		mutex_lock(&f->lock);
+		mapdb_frames_give_way(f);
+		mapdb_frames_lock(f);
 	}
 }
 
@@ -609,7 +609,7 @@ static struct mapdb_node *lock_first(struct mapdb_sponsor *sp)
 			mapdb_frames_unlock(locked);
 		if (!f)
 			return NULL;
-		mutex_lock(&f->lock);
+		mapdb_frames_lock(f);
 		locked = f;
 	}
 }

@@ -8,6 +8,13 @@
 
 #include "mapdb.h"
 
+/*
+ * For what an operation can do without: at the expense of who does it, and over
+ * a limit it is refused (ENOMEM) rather than somebody killed.
+ */
+#define MAPDB_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | \
+				 __GFP_NOWARN)
+
 /* Nodes kept at hand for cuts, so that none is needed under a lock. */
 #define MAPDB_SPARE		16
 
@@ -88,6 +95,8 @@ struct mapdb_node *mapdb_lineage_after(struct mapdb_lineage *l, u32 frame,
 				       u64 id, u32 lo, u32 hi);
 
 /* frames */
+void mapdb_frames_lock(struct mapdb_frames *f);
+void mapdb_frames_give_way(struct mapdb_frames *f);
 void mapdb_frames_put(struct mapdb_frames *f);
 struct mapdb_node *mapdb_lock_at(struct mapdb_space *s, u32 page, u32 end);
 void mapdb_frames_unlock(struct mapdb_frames *f);

@@ -99,7 +99,7 @@ void mapdb_walk_stop(struct mapdb_walk *w)
 static void reduce_finish(struct mapdb_op *op, struct mapdb_frames *f)
 {
 	mapdb_batch_zap(op);
-	mutex_lock(&f->lock);
+	mapdb_frames_lock(f);
 	mapdb_batch_state(op, MAPDB_LIVE, 0);
 	mapdb_frames_changed(f);
 	mutex_unlock(&f->lock);
@@ -193,8 +193,8 @@ static void reduce_lineage(struct mapdb_op *op, struct mapdb_walk *w,
 			mapdb_frames_wait(f, change);
 		if (op->starved)
 			mapdb_op_refill(op);
-		cond_resched();
-		mutex_lock(&f->lock);
+		mapdb_frames_give_way(f);
+		mapdb_frames_lock(f);
 	} while (w->level >= 0);
 }
 
@@ -209,7 +209,7 @@ static bool reduce_self(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 	reduce_take(op, rights);
 	mutex_unlock(&f->lock);
 	reduce_finish(op, f);
-	mutex_lock(&f->lock);
+	mapdb_frames_lock(f);
 	return true;
 }
 
@@ -274,8 +274,8 @@ static void count_cuts(struct mapdb_op *op, struct mapdb_walk *w,
 			continue;
 		steps = 0;
 		mutex_unlock(&f->lock);
-		cond_resched();
-		mutex_lock(&f->lock);
+		mapdb_frames_give_way(f);
+		mapdb_frames_lock(f);
 	}
 }
 
@@ -394,7 +394,7 @@ static int count_below(struct mapdb_walk *w, struct mapdb_node *n, u64 *count)
 		cond_resched();
 		if (fatal_signal_pending(current))
 			err = -EINTR;
-		mutex_lock(&f->lock);
+		mapdb_frames_lock(f);
 		if (err)
 			break;
 	}

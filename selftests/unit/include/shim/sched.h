@@ -23,5 +23,6 @@ void cond_resched(void);
 #define cpu_relax()		shim_preempt()
 
 void shim_preempt(void);
+#define os_give_way()	shim_preempt()
 
 #endif /* SHIM_SCHED_H */
