@@ -245,7 +245,7 @@ static long do_info(struct window *w, void *arg)
 		.map_flags = MAP_FLAGS,
 		.unmap_flags = UNMAP_FLAGS,
 		.rights = BRUMM_RIGHTS_ALL,
-		.features = BRUMM_FEATURE_CGROUP,
+		.features = knobs_present() ? BRUMM_FEATURE_CGROUP : 0,
 		.cgroup = w->space.group ? w->space.group->id : 0,
 	};
 	return 0;

@@ -110,6 +110,8 @@ static void event_untake(struct window_events *ev, const struct brumm_event *e)
 		*event_at(ev, 0) = *e;
 	}
 	spin_unlock(&ev->lock);
+	/* Somebody else may have seen none meanwhile. */
+	wake_up_interruptible(&ev->wait);
 }
 
 /* Copy out as many as fit. Return: bytes, 0: there are none. */

@@ -193,6 +193,9 @@ static int place_or_replace(struct grant *g)
 				  &res);
 		if (!err)
 			err = place_all(g);
+		/* Who took the place may be waiting for this CPU. */
+		if (err == -EEXIST)
+			os_give_way();
 	} while (err == -EEXIST && !fatal_signal_pending(current));
 	return err;
 }

@@ -535,8 +535,9 @@ static int reclaim_below(struct brumm_group *top)
 	struct brumm_group *g = NULL;
 	int err = 0;
 
+	mapdb_settle();
 	while (!err && (g = group_next_below(top, g))) {
-		err = mapdb_reclaim(&g->sp, &res);
+		err = mapdb_reclaim_settled(&g->sp, &res);
 		if (!err && fatal_signal_pending(current))
 			err = -EINTR;
 	}

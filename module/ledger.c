@@ -196,7 +196,11 @@ static int ledger_admit(const struct ledger *l, u64 cost,
 	return 0;
 }
 
-static int ledger_admit_all(struct ledger *l, const struct ledger_counts *c,
+/*
+ * Does every level from @from on, which is @l or above it, allow the charge?
+ */
+static int ledger_admit_all(struct ledger *l, const struct ledger *from,
+			    const struct ledger_counts *c,
 			    struct ledger_raised *r)
 {
 	const struct ledger_prices *prices = NULL;
@@ -210,6 +214,11 @@ static int ledger_admit_all(struct ledger *l, const struct ledger_counts *c,
 		if (l->prices != prices) {
 			prices = l->prices;
 			cost = ledger_cost(prices, c);
+		}
+		if (from) {
+			if (l != from)
+				continue;
+			from = NULL;
 		}
 		err = ledger_admit(l, cost, &why);
 		if (unlikely(err)) {
@@ -279,6 +288,38 @@ static void ledger_add_all(struct ledger *l, const struct ledger_counts *c,
  */
 int ledger_try_charge(struct ledger *l, const struct ledger_counts *c)
 {
+	return ledger_try_charge_from(l, l, c);
+}
+
+/* The lowest ledger that is above both, or one of them; the root at last. */
+static struct ledger *ledger_common(struct ledger *a, struct ledger *b)
+{
+	struct ledger *at;
+
+	for (; a->parent; a = a->parent) {
+		for (at = b; at->parent; at = at->parent) {
+			if (at == a)
+				return a;
+		}
+	}
+	return a;
+}
+
+/**
+ * ledger_try_charge_from() - charge if the levels allow it that concern another
+ * @l: where to charge, not the root; the caller keeps it in memory
+ * @payer: whoever makes the charge necessary: the limits of levels that are
+ *	above both, or are one of them, are kept; those below are not asked, and
+ *	may be exceeded, which is counted
+ * @c: what
+ *
+ * Context: does not sleep; takes the domain lock.
+ * Return: 0, -EDQUOT a limit would be exceeded, -EBUSY a group is locked.
+ */
+int ledger_try_charge_from(struct ledger *l, struct ledger *payer,
+			   const struct ledger_counts *c)
+{
+	struct ledger *from = ledger_common(l, payer);
 	struct ledger_raised r = {};
 	int err;
 
@@ -286,9 +327,9 @@ int ledger_try_charge(struct ledger *l, const struct ledger_counts *c)
 		return 0;
 	rcu_read_lock();
 	ledger_lock(l);
-	err = ledger_admit_all(l, c, &r);
+	err = ledger_admit_all(l, from, c, &r);
 	if (likely(!err))
-		ledger_add_all(l, c, false, &r);
+		ledger_add_all(l, c, from != l, &r);
 	ledger_unlock(l);
 	if (unlikely(r.levels))
 		ledger_tell(&r, l);

@@ -156,6 +156,8 @@ void ledger_init(struct ledger *l, struct ledger *parent);
 bool ledger_is_zero(struct ledger *l);
 
 int ledger_try_charge(struct ledger *l, const struct ledger_counts *c);
+int ledger_try_charge_from(struct ledger *l, struct ledger *payer,
+			   const struct ledger_counts *c);
 void ledger_charge(struct ledger *l, const struct ledger_counts *c);
 void ledger_uncharge(struct ledger *l, const struct ledger_counts *c);
 

@@ -481,6 +481,9 @@ static int replace_all(struct map_op *op)
 				  &res);
 		if (!err)
 			err = link_all(op);
+		/* Who took the place may be waiting for this CPU. */
+		if (err == -EEXIST)
+			os_give_way();
 	} while (err == -EEXIST && !fatal_signal_pending(current));
 	return err;
 }

@@ -442,6 +442,7 @@ void mapdb_op_init(struct mapdb_op *op, struct mapdb_space *actor)
 	op->spare = NULL;
 	op->nr_spare = 0;
 	op->starved = false;
+	op->hasty = false;
 	op->credit = NULL;
 	op->spare_tally = NULL;
 	op->nr = 0;
@@ -488,31 +489,50 @@ void mapdb_op_wait(struct mapdb_op *op, struct mapdb_frames *f)
 	mapdb_frames_put(f);
 }
 
-/*
- * A cut is going to add a node like @n. Reserve for it if @sp pays, the sponsor
- * of the node that the operation started from: who cuts at his own expense must
- * afford it, who takes back from others need not.
+/**
+ * mapdb_op_reserve() - charge for a node that a cut is going to add
+ * @op: the operation; keeps it as credit
+ * @sp: sponsor of the node that the operation started from, or NULL
+ * @n: the node that will be cut
+ *
+ * Who cuts at his own expense must afford it, who takes back from others need
+ * not: the limits that are kept are those which hold for @sp as well. Charged
+ * at once, while @n keeps its sponsor from going; then the charge does.
+ *
+ * Return: 0, -EDQUOT, -EBUSY.
  */
-void mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
-		      const struct mapdb_node *n)
+int mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
+		     const struct mapdb_node *n)
 {
+	struct ledger_counts c = {};
 	struct mapdb_tally *t;
+	int err;
 
-	if (!sp || n->sponsor != sp || !n->pays_map)
-		return;
-	t = mapdb_tally_find(op->credit, sp);
+	if (!sp || !n->pays_map)
+		return 0;
+	t = mapdb_tally_find(op->credit, n->sponsor);
+	/* There is a spare one for the usual case of one sponsor. */
+	if (!t && !op->spare_tally)
+		op->spare_tally = kzalloc(sizeof(*t), GFP_NOWAIT);
+	if (!t && !op->spare_tally)
+		return 0;
+	c.n[LEDGER_MAP] = 1;
+	c.n[LEDGER_LOOKUP] = n->pays_lookup;
+	err = ledger_try_charge_from(&n->sponsor->ledger, &sp->ledger, &c);
+	if (err)
+		return err;
 	if (!t) {
 		t = op->spare_tally;
 		op->spare_tally = NULL;
-		t->sponsor = sp;
+		t->sponsor = n->sponsor;
 		t->next = op->credit;
 		op->credit = t;
 	}
-	t->counts.n[LEDGER_MAP] += 1;
-	t->counts.n[LEDGER_LOOKUP] += n->pays_lookup;
+	ledger_counts_add(&t->counts, &c);
+	return 0;
 }
 
-/* Before a lock under which mapdb_op_reserve() is called for one sponsor. */
+/* Before a lock under which mapdb_op_reserve() is called. */
 void mapdb_op_prepare(struct mapdb_op *op)
 {
 	if (!op->spare_tally)

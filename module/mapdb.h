@@ -155,6 +155,7 @@ struct mapdb_frames {
  * @depth: 0: root
  * @state: enum mapdb_state
  * @dying: see above
+ * @taken: in the batch that is being gathered
  * @pays_map, @pays_lookup: what is charged for it besides its pages: a part
  *	that was cut off to be removed leaves that with the rest
  */
@@ -182,6 +183,7 @@ struct mapdb_node {
 	u8 depth;
 	u8 state;
 	u8 dying : 1;
+	u8 taken : 1;
 	u8 pays_map : 1;
 	u8 pays_lookup : 1;
 };
@@ -267,6 +269,9 @@ int mapdb_unmap(struct mapdb_space *s, struct mapdb_space *actor, u32 start,
 		u32 pages, bool self, struct mapdb_unmap_result *res);
 void mapdb_release(struct mapdb_space *s);
 int mapdb_reclaim(struct mapdb_sponsor *sp, struct mapdb_unmap_result *res);
+void mapdb_settle(void);
+int mapdb_reclaim_settled(struct mapdb_sponsor *sp,
+			  struct mapdb_unmap_result *res);
 
 /* walk.c */
 int mapdb_reduce(struct mapdb_space *s, u32 start, u32 pages, bool self,

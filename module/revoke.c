@@ -42,21 +42,21 @@ struct mapdb_path {
 	struct mapdb_node *node[MAPDB_MAX_DEPTH + 1];
 };
 
-static u32 path_lo(const struct mapdb_path *path)
-{
-	return path->level ? path->node[path->level]->frame : path->lo;
-}
-
-static u32 path_hi(const struct mapdb_path *path)
-{
-	return path->level ? mapdb_node_last(path->node[path->level]) :
-			     path->hi;
-}
-
+/* The sibling of @n that is next. */
 static struct mapdb_node *path_next(const struct mapdb_path *path,
 				    struct mapdb_node *n)
 {
-	return mapdb_lineage_next(n, path_lo(path), path_hi(path));
+	const struct mapdb_node *above = path->node[path->level];
+
+	if (!path->level)
+		return mapdb_lineage_next(n, path->lo, path->hi);
+	return mapdb_lineage_next(n, above->frame, mapdb_node_last(above));
+}
+
+static void path_take(struct mapdb_op *op, struct mapdb_node *n)
+{
+	n->taken = 1;
+	op->batch[op->nr++] = n;
 }
 
 /* Below @n from now on. */
@@ -77,7 +77,7 @@ static struct mapdb_node *path_up(struct mapdb_path *path, struct mapdb_op *op)
 	if (test_bit(level, path->blocked))
 		__set_bit(path->level, path->blocked);
 	else
-		op->batch[op->nr++] = path->node[level];
+		path_take(op, path->node[level]);
 	return path->node[level];
 }
 
@@ -92,7 +92,9 @@ static struct mapdb_node *first_child(const struct mapdb_node *n)
  * Look at one more node on the path.
  *
  * What begins before the range is cut, and its part in the range left for
- * later: it sorts behind @n and behind all that begin between the two.
+ * later: it sorts behind @n and behind all that begin between the two. What
+ * spans several pieces of its parent goes as a whole, with the first: the other
+ * pieces in the range go, too.
  *
  * Return: whether to go on (false: stop gathering). *@part: the node if it is
  * to be removed now.
@@ -100,16 +102,17 @@ static struct mapdb_node *first_child(const struct mapdb_node *n)
 static bool gather_node(struct mapdb_op *op, struct mapdb_path *path,
 			struct mapdb_node *n, struct mapdb_node **part)
 {
-	u32 lo = path_lo(path), hi = path_hi(path);
-	bool later = n->frame < lo;
+	bool later = n->frame < path->lo;
 
 	*part = NULL;
 	if (n->state != MAPDB_LIVE) {
 		__set_bit(path->level, path->blocked);
 		return true;
 	}
-	if (later || mapdb_node_last(n) > hi)
-		n = mapdb_cut(op, n, lo, hi, true);
+	if (n->taken)
+		return true;
+	if (later || mapdb_node_last(n) > path->hi)
+		n = mapdb_cut(op, n, path->lo, path->hi, true);
 	if (!n)
 		return false;
 	if (!later) {
@@ -160,7 +163,7 @@ static bool gather(struct mapdb_op *op, struct mapdb_lineage *l, u32 lo, u32 hi)
 			continue;
 		}
 		if (part)
-			op->batch[op->nr++] = part;
+			path_take(op, part);
 		n = path_next(&path, part ?: n);
 	}
 	return true;
@@ -326,7 +329,10 @@ static void revoke_lineage(struct mapdb_op *op, struct mapdb_lineage *l, u32 lo,
 			mapdb_frames_wait(f, change);
 		if (op->starved)
 			mapdb_op_refill(op);
-		mapdb_frames_give_way(f);
+		if (op->hasty)
+			cond_resched();
+		else
+			mapdb_frames_give_way(f);
 		mapdb_frames_lock(f);
 	}
 }
@@ -405,32 +411,37 @@ static bool holes_below(const struct mapdb_node *n, u32 lo, u32 hi)
 }
 
 /*
- * Count the holes below @n that its sponsor pays for: nodes that begin before
- * and end behind the range; so do those that they were derived from. The tree
- * is locked, but not all the time: @n may be gone afterwards.
+ * Reserve for the holes below @n: nodes that begin before and end behind the
+ * range. What they were derived from begins before it, too. The tree is locked,
+ * but not all the time: @n may be gone afterwards.
  */
-static void count_holes(struct mapdb_op *op, struct mapdb_walk *w,
-			struct mapdb_node *n, u32 lo, u32 hi)
+static int reserve_below(struct mapdb_op *op, struct mapdb_walk *w,
+			 struct mapdb_node *n, u32 lo, u32 hi)
 {
 	struct mapdb_frames *f = mapdb_node_frames(n);
 	struct mapdb_sponsor *sp = n->sponsor;
 	unsigned int steps = 0;
+	int err = 0;
 
 	mapdb_walk_start(w, n->down, lo, hi);
-	while ((n = mapdb_walk_next(w))) {
+	while (!err && (n = mapdb_walk_next(w))) {
 		if (n->frame >= lo) {
 			mapdb_walk_leave(w);
-		} else if (is_hole(n, lo, hi) && n->state != MAPDB_PENDING) {
-			mapdb_op_reserve(op, sp, n);
+		} else if (n->state != MAPDB_PENDING) {
+			if (is_hole(n, lo, hi))
+				err = mapdb_op_reserve(op, sp, n);
 			mapdb_walk_enter(w, n);
 		}
 		if (++steps < MAPDB_BATCH)
 			continue;
 		steps = 0;
 		mutex_unlock(&f->lock);
+		mapdb_op_prepare(op);
 		mapdb_frames_give_way(f);
 		mapdb_frames_lock(f);
 	}
+	mapdb_walk_stop(w);
+	return err;
 }
 
 /*
@@ -444,8 +455,9 @@ static int reserve_holes(struct mapdb_op *op, struct mapdb_space *s, u32 start,
 	struct mapdb_walk *w = mapdb_walk_alloc(GFP_KERNEL | __GFP_NOFAIL);
 	struct mapdb_node *n;
 	u32 lo, hi, at = start;
+	int err = 0;
 
-	for (;;) {
+	while (!err) {
 		struct mapdb_frames *f;
 
 		mapdb_op_prepare(op);
@@ -456,14 +468,14 @@ static int reserve_holes(struct mapdb_op *op, struct mapdb_space *s, u32 start,
 		mapdb_overlap(n, at, end, &lo, &hi);
 		at = mapdb_node_end(n);
 		if (self && is_hole(n, lo, hi))
-			mapdb_op_reserve(op, n->sponsor, n);
-		if (n->sponsor && holes_below(n, lo, hi))
-			count_holes(op, w, n, lo, hi);
+			err = mapdb_op_reserve(op, n->sponsor, n);
+		if (!err && n->sponsor && holes_below(n, lo, hi))
+			err = reserve_below(op, w, n, lo, hi);
 		mapdb_frames_unlock(f);
 		cond_resched();
 	}
 	mapdb_walk_free(w);
-	return mapdb_op_charge(op);
+	return err;
 }
 
 /*
@@ -578,6 +590,7 @@ void mapdb_release(struct mapdb_space *s)
 	struct mapdb_op op;
 
 	mapdb_op_init(&op, s);
+	op.hasty = true;
 	revoke_range(&op, s, 0, U32_MAX, true, NULL);
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&s->nodes));
 	mapdb_op_exit(&op);
@@ -636,25 +649,49 @@ static int reclaim_to_mark(struct mapdb_op *op, struct mapdb_sponsor *sp)
 }
 
 /**
- * mapdb_reclaim() - revoke all that a sponsor pays for
+ * mapdb_settle() - wait for maps that may have charged and not linked yet
+ *
+ * Context: process; sleeps.
+ */
+void mapdb_settle(void)
+{
+	synchronize_srcu(mapdb_charging);
+}
+
+/* Is there anything to reclaim? */
+static bool has_first(struct mapdb_sponsor *sp)
+{
+	bool some;
+
+	spin_lock(&sp->lock);
+	some = !list_empty(&sp->first);
+	spin_unlock(&sp->lock);
+	return some;
+}
+
+/**
+ * mapdb_reclaim_settled() - revoke all that a sponsor pays for
  * @sp: the sponsor
  * @res: in and out: what was removed is added
  *
- * Covers all that was charged when it began. What is charged meanwhile, where
- * the group is not locked, may be left.
+ * Covers all that was charged when mapdb_settle() was last called before. What
+ * is charged meanwhile, where the group is not locked, may be left.
  *
  * Context: process; may wait for other revokes.
  * Return: 0; -EINTR: a fatal signal came, the rest still stands.
  */
-int mapdb_reclaim(struct mapdb_sponsor *sp, struct mapdb_unmap_result *res)
+int mapdb_reclaim_settled(struct mapdb_sponsor *sp,
+			  struct mapdb_unmap_result *res)
 {
 	struct mapdb_op op;
 	int err;
 
+	if (!has_first(sp))
+		return 0;
 	if (mutex_lock_killable(&sp->reclaim))
 		return -EINTR;
 	mapdb_op_init(&op, NULL);
-	synchronize_srcu(mapdb_charging);
+	op.hasty = true;
 
 	spin_lock(&sp->lock);
 	list_add_tail(&sp->mark, &sp->first);
@@ -671,4 +708,11 @@ int mapdb_reclaim(struct mapdb_sponsor *sp, struct mapdb_unmap_result *res)
 	mapdb_op_exit(&op);
 	mutex_unlock(&sp->reclaim);
 	return err;
+}
+
+/* Both, for one sponsor. */
+int mapdb_reclaim(struct mapdb_sponsor *sp, struct mapdb_unmap_result *res)
+{
+	mapdb_settle();
+	return mapdb_reclaim_settled(sp, res);
 }

@@ -48,6 +48,7 @@ struct mapdb_tally {
  * @spare: free nodes for cuts, linked by ->next
  * @nr_spare: how many
  * @starved: stopped since @spare was used up
+ * @hasty: do not give way to those who wait for the tree
  * @credit: reserved for what the operation adds
  * @spare_tally: for the next sponsor in @credit
  * @nr: nodes in @batch
@@ -61,6 +62,7 @@ struct mapdb_op {
 	struct mapdb_node *spare;
 	unsigned int nr_spare;
 	bool starved;
+	bool hasty;
 	struct mapdb_tally *credit;
 	struct mapdb_tally *spare_tally;
 	unsigned int nr;
@@ -165,8 +167,8 @@ void mapdb_op_refill(struct mapdb_op *op);
 void mapdb_op_wait(struct mapdb_op *op, struct mapdb_frames *f);
 void mapdb_batch_free(struct mapdb_op *op);
 void mapdb_op_prepare(struct mapdb_op *op);
-void mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
-		      const struct mapdb_node *n);
+int mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
+		     const struct mapdb_node *n);
 int mapdb_op_charge(struct mapdb_op *op);
 void mapdb_op_pay(struct mapdb_op *op, struct mapdb_sponsor *sp,
 		  const struct ledger_counts *c);

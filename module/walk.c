@@ -144,7 +144,9 @@ static bool reduce_add(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 
 /*
  * Collect a batch. What begins before the range is only cut: its part in the
- * range sorts behind it, and is met later, as are those that begin between.
+ * range sorts behind it, and is met later, as are those that begin between. What
+ * spans several pieces of its parent is reduced as a whole, with the first; with
+ * the others it is met again, and has nothing to lose any more.
  *
  * Return: false: stopped at a node that was not to be had.
  */
@@ -155,13 +157,14 @@ static bool reduce_gather(struct mapdb_op *op, struct mapdb_walk *w, u32 rights)
 	struct mapdb_node *n;
 
 	while (steps-- && op->nr < MAPDB_BATCH && (n = mapdb_walk_next(w))) {
+		u32 lo = w->at[0].lo, hi = w->at[0].hi;
 		bool later;
 
 		at = &w->at[w->level];
-		later = n->frame < at->lo && (n->rights & rights) &&
+		later = n->frame < lo && (n->rights & rights) &&
 			n->state == MAPDB_LIVE;
-		if (later ? !mapdb_cut(op, n, at->lo, at->hi, false) :
-			    !reduce_add(op, n, at->lo, at->hi, rights)) {
+		if (later ? !mapdb_cut(op, n, lo, hi, false) :
+			    !reduce_add(op, n, lo, hi, rights)) {
 			/* Ids begin at 1: come back to this very node. */
 			at->id--;
 			return false;
@@ -252,31 +255,34 @@ static bool crosses(const struct mapdb_node *n, u32 x, u32 rights)
 }
 
 /*
- * Count the nodes below a lineage that will be cut behind frame @x; what they
- * were derived from contains the same frames. The tree is locked, but not all
+ * Reserve for the nodes below a lineage that will be cut behind frame @x; what
+ * they were derived from contains that frame. The tree is locked, but not all
  * the time.
  */
-static void count_cuts(struct mapdb_op *op, struct mapdb_walk *w,
-		       struct mapdb_lineage *l, u32 x, struct mapdb_sponsor *sp,
-		       u32 rights)
+static int reserve_crossing(struct mapdb_op *op, struct mapdb_walk *w,
+			    struct mapdb_lineage *l, u32 x,
+			    struct mapdb_sponsor *sp, u32 rights)
 {
 	struct mapdb_frames *f = l->frames;
 	unsigned int steps = 0;
 	struct mapdb_node *n;
+	int err = 0;
 
 	mapdb_walk_start(w, l, x, x);
-	while ((n = mapdb_walk_next(w))) {
-		if (crosses(n, x, rights)) {
-			mapdb_op_reserve(op, sp, n);
-			mapdb_walk_enter(w, n);
-		}
+	while (!err && (n = mapdb_walk_next(w))) {
+		if (crosses(n, x, rights))
+			err = mapdb_op_reserve(op, sp, n);
+		mapdb_walk_enter(w, n);
 		if (++steps < MAPDB_BATCH)
 			continue;
 		steps = 0;
 		mutex_unlock(&f->lock);
+		mapdb_op_prepare(op);
 		mapdb_frames_give_way(f);
 		mapdb_frames_lock(f);
 	}
+	mapdb_walk_stop(w);
+	return err;
 }
 
 /* As reserve_holes() in revoke.c: what has fewer rights is a node of its own. */
@@ -286,8 +292,9 @@ static int reserve_cuts(struct mapdb_op *op, struct mapdb_walk *w,
 {
 	struct mapdb_node *n;
 	u32 lo, hi, at = start;
+	int err = 0;
 
-	for (;;) {
+	while (!err) {
 		struct mapdb_sponsor *sp;
 		struct mapdb_lineage *l;
 		struct mapdb_frames *f;
@@ -301,23 +308,25 @@ static int reserve_cuts(struct mapdb_op *op, struct mapdb_walk *w,
 		l = n->down;
 		mapdb_overlap(n, at, end, &lo, &hi);
 		at = mapdb_node_end(n);
-		if (l)
-			mapdb_lineage_get(l);
 		if (self && lo && crosses(n, lo - 1, rights))
-			mapdb_op_reserve(op, sp, n);
-		if (self && crosses(n, hi, rights))
-			mapdb_op_reserve(op, sp, n);
-		if (l) {
+			err = mapdb_op_reserve(op, sp, n);
+		if (!err && self && crosses(n, hi, rights))
+			err = mapdb_op_reserve(op, sp, n);
+		if (!err && l) {
+			mapdb_lineage_get(l);
 			/* The lock may be dropped from here on: @n may go. */
 			if (lo)
-				count_cuts(op, w, l, lo - 1, sp, rights);
-			count_cuts(op, w, l, hi, sp, rights);
+				err = reserve_crossing(op, w, l, lo - 1, sp,
+						       rights);
+			if (!err)
+				err = reserve_crossing(op, w, l, hi, sp,
+						       rights);
 			mapdb_lineage_put(l);
 		}
 		mapdb_frames_unlock(f);
 		cond_resched();
 	}
-	return mapdb_op_charge(op);
+	return err;
 }
 
 /**

@@ -46,10 +46,9 @@ static void frames_mem_put(struct frames_mem *mem, u32 frame, u32 nr)
 	u32 i;
 
 	for (i = frame; i < frame + nr; i++) {
-		if (!mem->pages[i])
-			continue;
 		/* Not __free_page(): KVM may have taken a reference. */
-		put_page(mem->pages[i]);
+		if (mem->pages[i])
+			put_page(mem->pages[i]);
 		mem->pages[i] = NULL;
 		if (!(i & 1023))
 			cond_resched();
@@ -74,7 +73,7 @@ struct frames_mem *frames_mem_alloc(u32 nr)
 	u32 i;
 
 	mem = kvzalloc(struct_size(mem, pages, nr),
-		       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		       GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	if (!mem)
 		return ERR_PTR(-ENOMEM);
 	mem->nr = nr;

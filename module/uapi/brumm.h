@@ -134,8 +134,9 @@ struct brumm_gate {
  */
 #define BRUMM_MAP_GRANT		(1U << 0)
 /** BRUMM_MAP_REPLACE - revoke what stands in the target range beforehand.
- * When the source is revoked by another meanwhile (ENOENT), the target range
- * is left empty.
+ * The new one is charged before the old one goes. When the source is revoked
+ * meanwhile, or was derived from what is replaced (ENOENT), the target range is
+ * left empty; so it may be when another fills it at the same time.
  */
 #define BRUMM_MAP_REPLACE	(1U << 1)
 /** BRUMM_MAP_SPONSOR - @sponsor names the cgroup to charge. */
