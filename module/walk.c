@@ -114,6 +114,7 @@ static void reduce_take(struct mapdb_op *op, u32 rights)
 	for (i = 0; i < op->nr; i++) {
 		struct mapdb_node *n = op->batch[i];
 
+		n->taken = 0;
 		op->res.nodes++;
 		op->res.pages += n->pages;
 		if (n->space != op->actor)
@@ -134,12 +135,14 @@ static bool reduce_add(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 	/* Who owns it may have taken the rights, and not zapped yet. */
 	if (n->state != MAPDB_LIVE)
 		return false;
-	if (!(n->rights & rights))
+	if (n->taken || !(n->rights & rights))
 		return true;
 	n = mapdb_cut(op, n, lo, hi, false);
-	if (n)
-		op->batch[op->nr++] = n;
-	return n;
+	if (!n)
+		return false;
+	n->taken = 1;
+	op->batch[op->nr++] = n;
+	return true;
 }
 
 /*

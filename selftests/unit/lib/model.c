@@ -277,8 +277,8 @@ static void map_delta(const struct model *m, const struct mreq *r,
 	}
 }
 
-static bool holes(const struct model *m, int w, u32 start, u32 pages, bool self,
-		 struct delta *d);
+static u64 holes(const struct model *m, int w, u32 start, u32 pages, bool self,
+		 struct delta *all);
 static void revoke(struct model *m, int w, int actor, u32 start, u32 pages,
 		   bool self);
 
@@ -316,8 +316,8 @@ u64 model_map(struct model *m, const struct mreq *r)
 	errors = admit(m, &d);
 	if (!replace && !free_range(m, r->tw, r->to, r->pages))
 		errors |= ERR(EEXIST);
-	if (!errors && replace && holes(m, r->tw, r->to, r->pages, true, &d))
-		errors = admit(m, &d);
+	if (!errors && replace)
+		errors = holes(m, r->tw, r->to, r->pages, true, &d);
 	if (errors)
 		return errors;
 	if (replace)
@@ -431,8 +431,8 @@ u64 model_grant(struct model *m, const struct mreq *r)
 	errors |= admit(m, &d);
 	if (!replace && !free_range(m, r->tw, r->to, r->pages))
 		errors |= ERR(EEXIST);
-	if (!errors && replace && holes(m, r->tw, r->to, r->pages, true, &d))
-		errors = admit(m, &d);
+	if (!errors && replace)
+		errors = holes(m, r->tw, r->to, r->pages, true, &d);
 	if (errors)
 		return errors;
 	if (replace)
@@ -508,12 +508,49 @@ static void revoke(struct model *m, int w, int actor, u32 start, u32 pages,
 }
 
 /*
- * Nodes that a revoke adds to the sponsors of the nodes it starts from, as far
- * as they are reserved beforehand: holes that are seen from the start node
- * through holes. Returns whether there are any.
+ * Who makes cuts from a node that @payer sponsors: why the limits that hold for
+ * him do not allow @d, on top of the others in @all.
+ */
+static u64 admit_for(const struct model *m, const struct delta *all,
+		     const struct delta *d, int payer)
+{
+	struct ledger_counts now, add;
+	u64 errors = 0;
+	int up, g;
+
+	for (up = payer; up >= 0; up = m->group[up].parent) {
+		add = (struct ledger_counts){};
+		for (g = 0; g < m->groups; g++)
+			if (below(m, g, up))
+				ledger_counts_add(&add, &d->n[g]);
+		if (ledger_counts_zero(&add))
+			continue;
+		model_counts(m, up, &now);
+		for (g = 0; g < m->groups; g++)
+			if (below(m, g, up))
+				ledger_counts_add(&now, &all->n[g]);
+		if (m->group[up].locked)
+			errors |= ERR(EBUSY);
+		if (cost(model_prices(m, up), &now) > m->group[up].max)
+			errors |= ERR(EDQUOT);
+	}
+	return errors;
+}
+
+static void delta_add(struct delta *to, const struct delta *d)
+{
+	int g;
+
+	for (g = 0; g < MODEL_GROUPS; g++)
+		ledger_counts_add(&to->n[g], &d->n[g]);
+}
+
+/*
+ * Holes that a revoke makes below page @p: in what contains it, what is before
+ * it, and what is behind the range of @len pages.
  */
 static void hole_chain(const struct model *m, int w, u32 p, u32 len,
-		       int sponsor, struct delta *d)
+		       struct delta *d)
 {
 	const struct mpage *x;
 	int v;
@@ -523,22 +560,24 @@ static void hole_chain(const struct model *m, int w, u32 p, u32 len,
 		x = &m->page[v][q];
 		if (!x->used || x->root || x->pw != w || x->pp != p)
 			continue;
-		if (!continues(m, v, q) || node_end(m, v, q) <= q + len)
+		if (!continues(m, v, q))
 			continue;
-		if (x->sponsor == sponsor)
-			delta_node(d, sponsor, x->first, 0);
-		hole_chain(m, v, q, len, sponsor, d);
+		if (node_end(m, v, q) > q + len)
+			delta_node(d, x->sponsor, x->first, 0);
+		hole_chain(m, v, q, len, d);
 	}
 }
 
-static bool holes(const struct model *m, int w, u32 start, u32 pages, bool self,
-		 struct delta *d)
+/* Why the holes that a revoke makes are not allowed; @all grows by them. */
+static u64 holes(const struct model *m, int w, u32 start, u32 pages, bool self,
+		 struct delta *all)
 {
-	struct delta old = *d;
+	u64 errors = 0;
 	u32 p, end;
 
-	for (p = start; p < start + pages; p = end) {
+	for (p = start; p < start + pages && !errors; p = end) {
 		const struct mpage *x = &m->page[w][p];
+		struct delta d = {};
 
 		end = p + 1;
 		if (!x->used)
@@ -547,10 +586,12 @@ static bool holes(const struct model *m, int w, u32 start, u32 pages, bool self,
 		if (x->sponsor < 0)
 			continue;
 		if (self && continues(m, w, p) && node_end(m, w, p) > end)
-			delta_node(d, x->sponsor, x->first, 0);
-		hole_chain(m, w, p, end - p, x->sponsor, d);
+			delta_node(&d, x->sponsor, x->first, 0);
+		hole_chain(m, w, p, end - p, &d);
+		delta_add(all, &d);
+		errors = admit_for(m, all, &d, x->sponsor);
 	}
-	return memcmp(&old, d, sizeof(old)) != 0;
+	return errors;
 }
 
 bool model_lose_source(struct model *m, const struct mreq *r)
@@ -572,8 +613,7 @@ u64 model_unmap(struct model *m, int w, int actor, u32 start, u32 pages,
 	u64 errors = 0;
 
 	start_operation(m);
-	if (holes(m, w, start, pages, self, &d))
-		errors = admit(m, &d);
+	errors = holes(m, w, start, pages, self, &d);
 	if (!errors)
 		revoke(m, w, actor, start, pages, self);
 	return errors;
@@ -612,47 +652,42 @@ void model_reclaim(struct model *m, int group)
 /* Rights */
 
 /*
- * Take rights from all that was derived from pages @p..@end-1 of one node: of
- * each node that has some of them the part that was derived from there becomes
- * a node of its own.
+ * Take rights from pages @q..@end-1 of a node: if it has some of them, they
+ * become a node of their own.
  */
-static void reduce_below(struct model *m, int w, u32 p, u32 end, int actor,
-			 u32 rights);
-
 static void reduce_part(struct model *m, int v, u32 q, u32 end, int actor,
 			u32 rights)
 {
 	u32 gone = m->page[v][q].rights & rights;
 	u32 i;
 
-	if (gone) {
-		cut_before(m, v, q);
-		if (end < m->pages)
-			cut_before(m, v, end);
-		for (i = q; i < end; i++) {
-			m->page[v][i].rights &= ~rights;
-			m->pages_touched++;
-			if (v != actor)
-				m->event_rights[v][i] |= gone;
-		}
-		m->nodes_touched++;
+	if (!gone)
+		return;
+	cut_before(m, v, q);
+	if (end < m->pages)
+		cut_before(m, v, end);
+	for (i = q; i < end; i++) {
+		m->page[v][i].rights &= ~rights;
+		m->pages_touched++;
+		if (v != actor)
+			m->event_rights[v][i] |= gone;
 	}
-	reduce_below(m, v, q, end, actor, rights);
+	m->nodes_touched++;
 }
 
+/* Take rights from all that was derived from pages @p..@end-1 of one node. */
 static void reduce_below(struct model *m, int w, u32 p, u32 end, int actor,
 			 u32 rights)
 {
 	marks mark = {};
-	struct mpage *x;
 	u32 q, stop;
 	int v;
 
-	for_each_page(m, v, q) {
-		x = &m->page[v][q];
-		mark[v][q] = x->used && !x->root && x->pw == w && x->pp >= p &&
-			     x->pp < end;
-	}
+	for (q = p; q < end; q++)
+		mark[w][q] = true;
+	mark_below(m, mark);
+	for (q = p; q < end; q++)
+		mark[w][q] = false;
 	for_each_page(m, v, q) {
 		if (!mark[v][q])
 			continue;
@@ -663,14 +698,14 @@ static void reduce_below(struct model *m, int w, u32 p, u32 end, int actor,
 }
 
 /*
- * Nodes that the cuts add, as far as they are reserved beforehand: of the
- * sponsor of the node where the reduction starts. @p is the page behind the
- * border, and @back says how far behind it the chain is looked for.
+ * Cuts at the border before (@step < 0) or behind page @p, below it: of what
+ * has some of the rights, and lies on both sides.
  */
 static void cut_chain(const struct model *m, int w, u32 p, int step,
-		      int sponsor, u32 rights, struct delta *d)
+		      u32 rights, struct delta *d)
 {
 	const struct mpage *x;
+	bool both;
 	int v;
 	u32 q;
 
@@ -678,24 +713,23 @@ static void cut_chain(const struct model *m, int w, u32 p, int step,
 		x = &m->page[v][q];
 		if (!x->used || x->root || x->pw != w || x->pp != p)
 			continue;
-		if (!(x->rights & rights))
-			continue;
-		if (step < 0 ? !continues(m, v, q) : node_end(m, v, q) == q + 1)
-			continue;
-		if (x->sponsor == sponsor)
-			delta_node(d, sponsor, x->first, 0);
-		cut_chain(m, v, q, step, sponsor, rights, d);
+		both = step < 0 ? continues(m, v, q) : node_end(m, v, q) > q + 1;
+		if (both && (x->rights & rights))
+			delta_node(d, x->sponsor, x->first, 0);
+		cut_chain(m, v, q, step, rights, d);
 	}
 }
 
-static bool cuts(const struct model *m, int w, u32 start, u32 pages, bool self,
-		 u32 rights, struct delta *d)
+static u64 cuts(const struct model *m, int w, u32 start, u32 pages, bool self,
+		u32 rights)
 {
-	struct delta old = *d;
+	struct delta all = {};
+	u64 errors = 0;
 	u32 p, end;
 
-	for (p = start; p < start + pages; p = end) {
+	for (p = start; p < start + pages && !errors; p = end) {
 		const struct mpage *x = &m->page[w][p];
+		struct delta d = {};
 
 		end = p + 1;
 		if (!x->used)
@@ -705,26 +739,26 @@ static bool cuts(const struct model *m, int w, u32 start, u32 pages, bool self,
 			continue;
 		if (self && (x->rights & rights)) {
 			if (continues(m, w, p))
-				delta_node(d, x->sponsor, x->first, 0);
+				delta_node(&d, x->sponsor, x->first, 0);
 			if (node_end(m, w, p) > end)
-				delta_node(d, x->sponsor, x->first, 0);
+				delta_node(&d, x->sponsor, x->first, 0);
 		}
-		cut_chain(m, w, p, -1, x->sponsor, rights, d);
-		cut_chain(m, w, end - 1, 1, x->sponsor, rights, d);
+		cut_chain(m, w, p, -1, rights, &d);
+		cut_chain(m, w, end - 1, 1, rights, &d);
+		delta_add(&all, &d);
+		errors = admit_for(m, &all, &d, x->sponsor);
 	}
-	return memcmp(&old, d, sizeof(old)) != 0;
+	return errors;
 }
 
 u64 model_reduce(struct model *m, int w, u32 start, u32 pages, bool self,
 		 u32 rights)
 {
-	struct delta d = {};
-	u64 errors = 0;
+	u64 errors;
 	u32 p, end;
 
 	start_operation(m);
-	if (cuts(m, w, start, pages, self, rights, &d))
-		errors = admit(m, &d);
+	errors = cuts(m, w, start, pages, self, rights);
 	if (errors)
 		return errors;
 	for (p = start; p < start + pages; p = end) {
@@ -734,8 +768,7 @@ u64 model_reduce(struct model *m, int w, u32 start, u32 pages, bool self,
 		end = min(node_end(m, w, p), start + pages);
 		if (self)
 			reduce_part(m, w, p, end, w, rights);
-		else
-			reduce_below(m, w, p, end, w, rights);
+		reduce_below(m, w, p, end, w, rights);
 	}
 	return 0;
 }
