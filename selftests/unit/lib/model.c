@@ -330,6 +330,12 @@ u64 model_map(struct model *m, const struct mreq *r)
 
 /* Grant */
 
+static bool loses_sponsor(const struct mpage *x, const struct mreq *r)
+{
+	return (r->flags & BRUMM_MAP_SPONSOR) && x->sponsor >= 0 &&
+	       x->sponsor != r->sponsor;
+}
+
 static u64 grant_errors(const struct model *m, const struct mreq *r)
 {
 	u64 errors = map_source_errors(m, r);
@@ -337,12 +343,13 @@ static u64 grant_errors(const struct model *m, const struct mreq *r)
 	int w;
 	u32 p;
 
-	/* Whatever was derived from there would have more rights. */
+	/* What was derived from there keeps its rights and its sponsor. */
 	for_each_page(m, w, p) {
 		x = &m->page[w][p];
 		if (x->used && !x->root && x->pw == r->sw && x->pp >= r->from &&
 		    x->pp < r->from + r->pages &&
-		    m->page[x->pw][x->pp].rights != r->rights)
+		    (m->page[x->pw][x->pp].rights != r->rights ||
+		     loses_sponsor(&m->page[x->pw][x->pp], r)))
 			errors |= ERR(EINVAL);
 	}
 	return errors;
