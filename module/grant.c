@@ -83,12 +83,21 @@ static int place_tally(struct grant *g, const struct mapdb_node *place,
 	return err;
 }
 
-/* A derived mapping must not have more rights than its parent. */
-static int rights_check(const struct mapdb_map_args *a,
-			const struct mapdb_node *n,
-			const struct mapdb_piece *p)
+/*
+ * What was derived from the node follows it unchanged. So it must not be left
+ * with more rights than its parent, nor at a sponsor whose first node is gone
+ * to another: a reclaim would not find it.
+ */
+static int children_check(const struct mapdb_map_args *a,
+			  const struct mapdb_node *n,
+			  const struct mapdb_piece *p)
 {
-	if (a->rights == n->rights || !n->down)
+	bool first;
+
+	if (!n->down)
+		return 0;
+	if (a->rights == n->rights &&
+	    (!n->sponsor || mapdb_sponsor_of(a, p, &first) == n->sponsor))
 		return 0;
 	if (mapdb_lineage_first(n->down, p->frame, p->frame + p->pages - 1))
 		return -EINVAL;
@@ -109,7 +118,7 @@ static int piece_check_at(const struct mapdb_map_args *a, u32 done,
 		mapdb_piece_get(n, from, a->pages - done, p);
 		err = mapdb_piece_check(a, p);
 		if (!err)
-			err = rights_check(a, n, p);
+			err = children_check(a, n, p);
 	}
 	mapdb_frames_unlock(mapdb_node_frames(n));
 	return err;
@@ -222,7 +231,7 @@ static int verify(struct grant *g, const struct mapdb_node *n,
 	    mapdb_sponsor_of(a, &p, &first) != place->sponsor ||
 	    (first && (place->sponsor || p.sponsor)) != place->pays_lookup)
 		return -EAGAIN;
-	return rights_check(a, n, &p);
+	return children_check(a, n, &p);
 }
 
 static int take_locked(struct grant *g, struct mapdb_node *n,

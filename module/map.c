@@ -139,7 +139,7 @@ void mapdb_piece_get(const struct mapdb_node *n, u32 from, u32 pages,
 	p->pages = min(n->pages - skip, pages);
 	p->rights = n->rights;
 	p->depth = n->depth;
-	p->down = READ_ONCE(n->down);
+	p->down = n->down;
 	p->cuts = (skip > 0) + (skip + p->pages < n->pages);
 	p->pays_map = n->pays_map;
 	p->pays_lookup = n->pays_lookup;
@@ -149,16 +149,16 @@ void mapdb_piece_get(const struct mapdb_node *n, u32 from, u32 pages,
 int mapdb_piece_at(struct mapdb_space *s, u32 from, u32 pages,
 		   struct mapdb_piece *p)
 {
-	struct mapdb_node *n;
+	struct mapdb_node *n = mapdb_lock_at(s, from, from + 1);
 	int err = -ENOENT;
 
-	down_read(&s->lock);
-	n = mapdb_find(s, from);
+	if (!n)
+		return err;
 	if (mapdb_piece_usable(n)) {
 		mapdb_piece_get(n, from, pages, p);
 		err = 0;
 	}
-	up_read(&s->lock);
+	mapdb_frames_unlock(mapdb_node_frames(n));
 	return err;
 }
 
@@ -339,7 +339,7 @@ static int lineage_for(struct mapdb_node *source, struct mapdb_node *n)
 	if (!l)
 		return -EAGAIN;
 	mapdb_lineage_init(l, mapdb_node_frames(source));
-	WRITE_ONCE(source->down, l);
+	source->down = l;
 	return 0;
 }
 
