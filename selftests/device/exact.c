@@ -200,7 +200,7 @@ static void linger(struct race *r, struct rng *g, uint32_t v)
 {
 	uint32_t spins = rng_below(g, 4) ? rng_below(g, 300) : 0, i;
 
-	if (rng_once_in(g, 2)) {
+	if (rng_once_in(g, 8)) {
 		uint64_t end = now_ns() + 5000000;
 
 		while (get(&r->latest) != v && now_ns() < end)

@@ -107,7 +107,6 @@ static void member(void *arg)
 	struct view v = { .g.s = p->seed + m->role };
 	int i;
 
-	cg_enter(p->cg[m->role]);
 	v.own = win_open();
 	v.mem = win_mmap(v.own, PAGES, PROT_READ | PROT_WRITE);
 	if (m->role == OWNER)
@@ -144,7 +143,7 @@ static void round_of_deaths(struct rng *g, struct party *p)
 		REQUIRE(!socketpair(AF_UNIX, SOCK_STREAM, 0, p->sock[i]));
 	for (i = 0; i < ROLES; i++) {
 		m[i] = (struct member){ p, i };
-		pid[i] = spawn(member, &m[i]);
+		pid[i] = spawn_in(p->cg[i], member, &m[i]);
 	}
 	for (i = 0; i < ROLES; i++) {
 		close(p->sock[i][0]);
@@ -157,7 +156,7 @@ static void round_of_deaths(struct rng *g, struct party *p)
 		i = rng_below(g, ROLES);
 		if (!pid[i])
 			continue;
-		sleep_us(rng_below(g, 8000));
+		sleep_us(rng_below(g, 4000));
 		if (rng_once_in(g, 2)) {
 			kill_and_reap(pid[i]);
 		} else {
@@ -175,8 +174,8 @@ static void nothing_charged(struct party *p)
 {
 	int i, tries;
 
-	for (tries = 0; module_refs() > 0 && tries < 200; tries++)
-		sleep_us(20000);
+	for (tries = 0; module_refs() > 0 && tries < 5000; tries++)
+		sleep_us(2000);
 	CHECK_EQ(module_refs(), 0);
 	for (i = 0; i < ROLES; i++)
 		CHECK_COUNTS(p->cg[i], 0, 0, 0);
@@ -187,7 +186,8 @@ static void at_random_points(void)
 	static const char *const names[ROLES] = {
 		"owner", "middle", "receiver", "gate", "controller",
 	};
-	unsigned long rounds = tap_pick(30, 1000), i;
+	/* Five deaths each. */
+	unsigned long rounds = tap_pick(30, 200), i;
 	struct rng g = { tap_seed() };
 	struct party *p = shared(sizeof(*p));
 	char path[40];
@@ -197,6 +197,8 @@ static void at_random_points(void)
 		p->cg[i] = cg_make(path);
 	}
 	for (i = 0; i < rounds; i++) {
+		if (i % 50 == 49)
+			tap_diag("%lu rounds", i + 1);
 		round_of_deaths(&g, p);
 		nothing_charged(p);
 		STOP_IF_FAILED();

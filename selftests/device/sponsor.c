@@ -206,11 +206,12 @@ static void drop_capability(int cap)
 static void who_may_name(void)
 {
 	int top = cg_make("t"), own = cg_make("t/own"), other = cg_make("t/o");
-	int alien = cg_make("alien"), below = cg_make("t/o2/below");
-	int other2 = cg_make("t/o2"), own2 = cg_make("t/own2");
+	int alien = cg_make("alien"), other2 = cg_make("t/o2");
+	int own2 = cg_make("t/own2");
 	int src = win_open_in(alien), mine = win_open_in(own);
 	int theirs = win_open_in(other), high = win_open_in(other2);
-	int nobodys = win_open();
+	/* Nobody can be in a cgroup with others below: so not earlier. */
+	int below = cg_make("t/o2/below"), nobodys = win_open();
 	int plain = dev_gate(theirs, 0, 100, 0);
 	int open_gate = dev_gate(theirs, 0, 100, BRUMM_GATE_SPONSOR);
 	int high_gate = dev_gate(high, 0, 100, BRUMM_GATE_SPONSOR);

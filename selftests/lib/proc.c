@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,11 +23,9 @@ void *shared(size_t bytes)
 	return p;
 }
 
-pid_t spawn(void (*fn)(void *arg), void *arg)
+static pid_t run_child(pid_t pid, pid_t parent, void (*fn)(void *arg),
+		       void *arg)
 {
-	pid_t parent = getpid();
-	pid_t pid = fork();
-
 	REQUIRE(pid >= 0);
 	if (pid)
 		return pid;
@@ -34,6 +34,25 @@ pid_t spawn(void (*fn)(void *arg), void *arg)
 		_exit(1);
 	fn(arg);
 	_exit(0);
+}
+
+pid_t spawn(void (*fn)(void *arg), void *arg)
+{
+	pid_t parent = getpid();
+
+	return run_child(fork(), parent, fn, arg);
+}
+
+pid_t spawn_in(int cgroup, void (*fn)(void *arg), void *arg)
+{
+	struct clone_args a = {
+		.flags = CLONE_INTO_CGROUP,
+		.exit_signal = SIGCHLD,
+		.cgroup = cgroup,
+	};
+	pid_t parent = getpid();
+
+	return run_child(syscall(SYS_clone3, &a, sizeof(a)), parent, fn, arg);
 }
 
 void reap(pid_t pid)
