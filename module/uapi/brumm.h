@@ -170,8 +170,9 @@ struct brumm_gate {
  * deep; EDQUOT over a budget; EBUSY a budget is locked; EBADF @fd or @sponsor
  * is not open; EINVAL @fd is neither window nor gate, or source and target
  * overlap, or a grant takes rights from what something was derived from (use
- * %BRUMM_UNMAP_RIGHTS before) or gives that another sponsor; EOVERFLOW the target leaves the gate; ESTALE the gate's window is
- * gone; ENOMEM; EINTR killed while waiting.
+ * %BRUMM_UNMAP_RIGHTS before) or gives that another sponsor; EOVERFLOW the
+ * target leaves the gate; ESTALE the gate's window is gone; ENOMEM; EINTR
+ * killed while waiting.
  */
 struct brumm_map {
 	__u32 size;

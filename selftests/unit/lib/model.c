@@ -6,9 +6,6 @@ struct delta {
 	struct ledger_counts n[MODEL_GROUPS];
 };
 
-#define for_each_page(m, w, p)						\
-	for ((w) = 0; (w) < (m)->windows; (w)++)			\
-		for ((p) = 0; (p) < (m)->pages; (p)++)
 
 void model_init(struct model *m, const struct world_config *c)
 {
@@ -48,14 +45,14 @@ static bool continues(const struct model *m, int w, u32 p)
 }
 
 /* Where the node of @p starts, and the page behind its end. */
-static u32 node_start(const struct model *m, int w, u32 p)
+u32 model_node_start(const struct model *m, int w, u32 p)
 {
 	while (continues(m, w, p))
 		p--;
 	return p;
 }
 
-static u32 node_end(const struct model *m, int w, u32 p)
+u32 model_node_end(const struct model *m, int w, u32 p)
 {
 	do
 		p++;
@@ -70,7 +67,7 @@ static void cut_before(struct model *m, int w, u32 p)
 
 	if (!continues(m, w, p))
 		return;
-	for (end = node_end(m, w, p); p < end; p++)
+	for (end = model_node_end(m, w, p); p < end; p++)
 		m->page[w][p].node = node;
 }
 
@@ -89,7 +86,7 @@ static void renumber(struct model *m)
 				break;
 		if (q == p)
 			continue;
-		for (node = m->next_node++, q = node_end(m, w, p); q-- > p;)
+		for (node = m->next_node++, q = model_node_end(m, w, p); q-- > p;)
 			m->page[w][q].node = node;
 	}
 }
@@ -378,10 +375,10 @@ static void grant_delta(const struct model *m, const struct mreq *r,
 
 	for (p = r->from; p < r->from + r->pages; p = end) {
 		x = &m->page[r->sw][p];
-		end = min(node_end(m, r->sw, p), r->from + r->pages);
+		end = min(model_node_end(m, r->sw, p), r->from + r->pages);
 		if (continues(m, r->sw, p))
 			delta_node(d, x->sponsor, x->first, 0);
-		if (node_end(m, r->sw, p) > end)
+		if (model_node_end(m, r->sw, p) > end)
 			delta_node(d, x->sponsor, x->first, 0);
 		if (grant_sponsor(m, r, x, &sponsor))
 			delta_node(d, sponsor, true, end - p);
@@ -453,9 +450,8 @@ u64 model_grant(struct model *m, const struct mreq *r)
 /* Revoke */
 
 /* Mark page @p of @w and all that was derived from it. */
-typedef bool marks[MODEL_WINDOWS][MODEL_PAGES];
 
-static void mark_below(const struct model *m, marks mark)
+void model_mark_below(const struct model *m, marks mark)
 {
 	const struct mpage *x;
 	bool again;
@@ -484,7 +480,7 @@ static void revoke(struct model *m, int w, int actor, u32 start, u32 pages,
 
 	for (p = start; p < start + pages; p++)
 		mark[w][p] = m->page[w][p].used;
-	mark_below(m, mark);
+	model_mark_below(m, mark);
 	for (p = start; p < start + pages && !self; p++)
 		mark[w][p] = false;
 	/* What was derived from within the range into the range goes, too. */
@@ -569,7 +565,7 @@ static void hole_chain(const struct model *m, int w, u32 p, u32 len,
 			continue;
 		if (!continues(m, v, q))
 			continue;
-		if (node_end(m, v, q) > q + len)
+		if (model_node_end(m, v, q) > q + len)
 			delta_node(d, x->sponsor, x->first, 0);
 		hole_chain(m, v, q, len, d);
 	}
@@ -589,10 +585,10 @@ static u64 holes(const struct model *m, int w, u32 start, u32 pages, bool self,
 		end = p + 1;
 		if (!x->used)
 			continue;
-		end = min(node_end(m, w, p), start + pages);
+		end = min(model_node_end(m, w, p), start + pages);
 		if (x->sponsor < 0)
 			continue;
-		if (self && continues(m, w, p) && node_end(m, w, p) > end)
+		if (self && continues(m, w, p) && model_node_end(m, w, p) > end)
 			delta_node(&d, x->sponsor, x->first, 0);
 		hole_chain(m, w, p, end - p, &d);
 		delta_add(all, &d);
@@ -642,7 +638,7 @@ void model_reclaim(struct model *m, int group)
 	for_each_page(m, w, p)
 		mark[w][p] = m->page[w][p].used && m->page[w][p].first &&
 			     m->page[w][p].sponsor == group;
-	mark_below(m, mark);
+	model_mark_below(m, mark);
 	for_each_page(m, w, p) {
 		if (!mark[w][p])
 			continue;
@@ -692,13 +688,13 @@ static void reduce_below(struct model *m, int w, u32 p, u32 end, int actor,
 
 	for (q = p; q < end; q++)
 		mark[w][q] = true;
-	mark_below(m, mark);
+	model_mark_below(m, mark);
 	for (q = p; q < end; q++)
 		mark[w][q] = false;
 	for_each_page(m, v, q) {
 		if (!mark[v][q])
 			continue;
-		for (stop = q; stop < node_end(m, v, q) && mark[v][stop]; stop++)
+		for (stop = q; stop < model_node_end(m, v, q) && mark[v][stop]; stop++)
 			mark[v][stop] = false;
 		reduce_part(m, v, q, stop, actor, rights);
 	}
@@ -720,7 +716,7 @@ static void cut_chain(const struct model *m, int w, u32 p, int step,
 		x = &m->page[v][q];
 		if (!x->used || x->root || x->pw != w || x->pp != p)
 			continue;
-		both = step < 0 ? continues(m, v, q) : node_end(m, v, q) > q + 1;
+		both = step < 0 ? continues(m, v, q) : model_node_end(m, v, q) > q + 1;
 		if (both && (x->rights & rights))
 			delta_node(d, x->sponsor, x->first, 0);
 		cut_chain(m, v, q, step, rights, d);
@@ -741,13 +737,13 @@ static u64 cuts(const struct model *m, int w, u32 start, u32 pages, bool self,
 		end = p + 1;
 		if (!x->used)
 			continue;
-		end = min(node_end(m, w, p), start + pages);
+		end = min(model_node_end(m, w, p), start + pages);
 		if (x->sponsor < 0)
 			continue;
 		if (self && (x->rights & rights)) {
 			if (continues(m, w, p))
 				delta_node(&d, x->sponsor, x->first, 0);
-			if (node_end(m, w, p) > end)
+			if (model_node_end(m, w, p) > end)
 				delta_node(&d, x->sponsor, x->first, 0);
 		}
 		cut_chain(m, w, p, -1, rights, &d);
@@ -772,58 +768,10 @@ u64 model_reduce(struct model *m, int w, u32 start, u32 pages, bool self,
 		end = p + 1;
 		if (!m->page[w][p].used)
 			continue;
-		end = min(node_end(m, w, p), start + pages);
+		end = min(model_node_end(m, w, p), start + pages);
 		if (self)
 			reduce_part(m, w, p, end, w, rights);
 		reduce_below(m, w, p, end, w, rights);
 	}
-	return 0;
-}
-
-/* Query */
-
-static u64 count_below(const struct model *m, int w, u32 p, u32 end)
-{
-	marks mark = {};
-	u32 q, last = 0;
-	u64 n = 0;
-	int v;
-
-	for (q = p; q < end; q++)
-		mark[w][q] = true;
-	mark_below(m, mark);
-	for (q = p; q < end; q++)
-		mark[w][q] = false;
-	for_each_page(m, v, q) {
-		if (!mark[v][q])
-			continue;
-		n += m->page[v][q].node != last;
-		last = m->page[v][q].node;
-	}
-	return n;
-}
-
-u64 model_query(const struct model *m, int w, u32 page, bool next, bool count,
-		struct mapdb_info *info)
-{
-	const struct mpage *x;
-
-	while (next && page < m->pages && !m->page[w][page].used)
-		page++;
-	if (page >= m->pages || !m->page[w][page].used)
-		return ERR(ENOENT);
-	x = &m->page[w][page];
-	*info = (struct mapdb_info){
-		.start = node_start(m, w, page),
-		.rights = x->rights,
-		.depth = x->depth,
-		.root = x->root,
-		.first = x->first,
-		.sponsor = x->sponsor < 0 ? 0 : x->sponsor + 100,
-	};
-	info->pages = node_end(m, w, page) - info->start;
-	if (count)
-		info->descendants = count_below(m, w, info->start,
-						node_end(m, w, page));
 	return 0;
 }

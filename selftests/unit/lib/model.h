@@ -99,4 +99,15 @@ u64 model_query(const struct model *m, int w, u32 page, bool next, bool count,
 void model_counts(const struct model *m, int group, struct ledger_counts *c);
 const struct ledger_prices *model_prices(const struct model *m, int group);
 
+/* For the other parts of the model. */
+typedef bool marks[MODEL_WINDOWS][MODEL_PAGES];
+
+#define for_each_page(m, w, p)						\
+	for ((w) = 0; (w) < (m)->windows; (w)++)			\
+		for ((p) = 0; (p) < (m)->pages; (p)++)
+
+u32 model_node_start(const struct model *m, int w, u32 p);
+u32 model_node_end(const struct model *m, int w, u32 p);
+void model_mark_below(const struct model *m, marks mark);
+
 #endif /* UNIT_MODEL_H */
