@@ -25,10 +25,20 @@
  */
 #include "ledger.h"
 
-/* Events of one operation: bit i of @levels is the i-th level from below. */
+/*
+ * Events of one operation: bit i of @levels is the i-th level from below. As long
+ * as there is none, @n has not been set to zero either.
+ */
 struct ledger_raised {
 	u64 levels;
 	u64 n[LEDGER_EVENTS];
+};
+
+/* What is to be paid, and its cost at the prices of the last level asked. */
+struct ledger_bill {
+	const struct ledger_counts *c;
+	const struct ledger_prices *prices;
+	u64 cost;
 };
 
 /*
@@ -152,6 +162,8 @@ static void ledger_sync(struct ledger *l)
 static void ledger_raise(struct ledger_raised *r, struct ledger *l,
 			 unsigned int level, enum ledger_event ev)
 {
+	if (!r->levels)
+		memset(r->n, 0, sizeof(r->n));
 	r->levels |= level_bit(level);
 	r->n[ev]++;
 	l->event_local[ev]++;
@@ -181,6 +193,16 @@ static void ledger_tell(const struct ledger_raised *r, struct ledger *l)
 
 /* Charge */
 
+/* Most levels have the prices of those below them. */
+static u64 ledger_bill_at(struct ledger_bill *b, const struct ledger *l)
+{
+	if (unlikely(l->prices != b->prices)) {
+		b->prices = l->prices;
+		b->cost = ledger_cost(l->prices, b->c);
+	}
+	return b->cost;
+}
+
 /* Does @l alone admit @cost more? */
 static int ledger_admit(const struct ledger *l, u64 cost,
 			enum ledger_event *why)
@@ -198,29 +220,20 @@ static int ledger_admit(const struct ledger *l, u64 cost,
 
 /*
  * Does every level from @from on, which is @l or above it, allow the charge?
+ * All levels are up to date afterwards, if so.
  */
 static int ledger_admit_all(struct ledger *l, const struct ledger *from,
-			    const struct ledger_counts *c,
-			    struct ledger_raised *r)
+			    struct ledger_bill *b, struct ledger_raised *r)
 {
-	const struct ledger_prices *prices = NULL;
 	enum ledger_event why;
-	unsigned int level;
-	u64 cost = 0;
+	unsigned int level = 0;
 	int err = 0;
 
-	for (level = 0; l->parent; l = l->parent, level++) {
+	for (; l != from && l->parent; l = l->parent, level++)
 		ledger_sync(l);
-		if (l->prices != prices) {
-			prices = l->prices;
-			cost = ledger_cost(prices, c);
-		}
-		if (from) {
-			if (l != from)
-				continue;
-			from = NULL;
-		}
-		err = ledger_admit(l, cost, &why);
+	for (; l->parent; l = l->parent, level++) {
+		ledger_sync(l);
+		err = ledger_admit(l, ledger_bill_at(b, l), &why);
 		if (unlikely(err)) {
 			ledger_raise(r, l, level, why);
 			break;
@@ -247,35 +260,64 @@ static bool ledger_add(struct ledger *l, const struct ledger_counts *c,
 		       u64 cost)
 {
 	u64 before = l->usage;
-	int k;
 
-	for (k = 0; k < LEDGER_KINDS; k++)
-		l->count.n[k] = add_saturating(l->count.n[k], c->n[k]);
+	/* There are not as many pages as would overflow a count. */
+	ledger_counts_add(&l->count, c);
 	l->usage = add_saturating(before, cost);
 	ledger_note_peak(l);
-	return before <= l->high && l->usage > l->high;
+	return unlikely(l->usage > l->high) && before <= l->high;
 }
 
-static void ledger_add_all(struct ledger *l, const struct ledger_counts *c,
-			   bool over, struct ledger_raised *r)
+/* All levels are up to date. */
+static void ledger_add_all(struct ledger *l, struct ledger_bill *b, bool over,
+			   struct ledger_raised *r)
 {
-	const struct ledger_prices *prices = NULL;
 	unsigned int level;
-	u64 cost = 0;
 
 	for (level = 0; l->parent; l = l->parent, level++) {
-		ledger_sync(l);
-		if (l->prices != prices) {
-			prices = l->prices;
-			cost = ledger_cost(prices, c);
-		}
-		if (unlikely(ledger_add(l, c, cost)))
+		if (ledger_add(l, b->c, ledger_bill_at(b, l)))
 			ledger_raise(r, l, level, LEDGER_EV_HIGH);
 		if (over && l->usage > l->max)
 			ledger_raise(r, l, level, LEDGER_EV_OVER);
 		if (unlikely(r->levels))
 			ledger_pass_on(r, l);
 	}
+}
+
+static int ledger_charge_locked(struct ledger *l, const struct ledger *from,
+				const struct ledger_counts *c,
+				struct ledger_raised *r)
+{
+	struct ledger_bill b = { .c = c };
+	int err;
+
+	err = ledger_admit_all(l, from, &b, r);
+	if (likely(!err))
+		ledger_add_all(l, &b, from != l, r);
+	return err;
+}
+
+/* Charge; the levels from @from on may refuse. */
+static int ledger_charge_from(struct ledger *l, const struct ledger *from,
+			      const struct ledger_counts *c)
+{
+	struct ledger_raised r;
+	int err;
+
+	if (ledger_counts_zero(c))
+		return 0;
+	r.levels = 0;
+	ledger_lock(l);
+	err = ledger_charge_locked(l, from, c, &r);
+	if (likely(!r.levels)) {
+		ledger_unlock(l);
+		return err;
+	}
+	rcu_read_lock();
+	ledger_unlock(l);
+	ledger_tell(&r, l);
+	rcu_read_unlock();
+	return err;
 }
 
 /**
@@ -288,7 +330,7 @@ static void ledger_add_all(struct ledger *l, const struct ledger_counts *c,
  */
 int ledger_try_charge(struct ledger *l, const struct ledger_counts *c)
 {
-	return ledger_try_charge_from(l, l, c);
+	return ledger_charge_from(l, l, c);
 }
 
 /* The lowest ledger that is above both, or one of them; the root at last. */
@@ -319,22 +361,7 @@ static struct ledger *ledger_common(struct ledger *a, struct ledger *b)
 int ledger_try_charge_from(struct ledger *l, struct ledger *payer,
 			   const struct ledger_counts *c)
 {
-	struct ledger *from = ledger_common(l, payer);
-	struct ledger_raised r = {};
-	int err;
-
-	if (ledger_counts_zero(c))
-		return 0;
-	rcu_read_lock();
-	ledger_lock(l);
-	err = ledger_admit_all(l, from, c, &r);
-	if (likely(!err))
-		ledger_add_all(l, c, from != l, &r);
-	ledger_unlock(l);
-	if (unlikely(r.levels))
-		ledger_tell(&r, l);
-	rcu_read_unlock();
-	return err;
+	return ledger_charge_from(l, ledger_common(l, payer), c);
 }
 
 /**
@@ -346,38 +373,39 @@ int ledger_try_charge_from(struct ledger *l, struct ledger *payer,
  */
 void ledger_charge(struct ledger *l, const struct ledger_counts *c)
 {
-	struct ledger_raised r = {};
+	ledger_charge_from(l, NULL, c);
+}
 
-	if (ledger_counts_zero(c))
-		return;
-	rcu_read_lock();
-	ledger_lock(l);
-	ledger_add_all(l, c, true, &r);
-	ledger_unlock(l);
-	if (unlikely(r.levels))
-		ledger_tell(&r, l);
-	rcu_read_unlock();
+/* Where usage cannot just be reduced: it is saturated, or somebody is wrong. */
+static void ledger_sub_slow(struct ledger *l, const struct ledger_counts *c)
+{
+	int k;
+
+	for (k = 0; k < LEDGER_KINDS; k++) {
+		if (WARN_ON_ONCE(c->n[k] > l->count.n[k]))
+			l->count.n[k] = 0;
+		else
+			l->count.n[k] -= c->n[k];
+	}
+	l->usage = ledger_cost(l->prices, &l->count);
 }
 
 /* Take @c off the account of @l alone. */
 static void ledger_sub(struct ledger *l, const struct ledger_counts *c,
 		       u64 cost)
 {
-	bool saturated = l->usage == U64_MAX;
+	bool slow = l->usage == U64_MAX;
 	int k;
 
-	for (k = 0; k < LEDGER_KINDS; k++) {
-		if (WARN_ON_ONCE(c->n[k] > l->count.n[k])) {
-			l->count.n[k] = 0;
-			saturated = true;
-		} else {
-			l->count.n[k] -= c->n[k];
-		}
+	for (k = 0; k < LEDGER_KINDS; k++)
+		slow |= c->n[k] > l->count.n[k];
+	if (unlikely(slow)) {
+		ledger_sub_slow(l, c);
+		return;
 	}
-	if (unlikely(saturated))
-		l->usage = ledger_cost(l->prices, &l->count);
-	else
-		l->usage -= cost;
+	for (k = 0; k < LEDGER_KINDS; k++)
+		l->count.n[k] -= c->n[k];
+	l->usage -= cost;
 }
 
 /**
@@ -389,9 +417,8 @@ static void ledger_sub(struct ledger *l, const struct ledger_counts *c,
  */
 void ledger_uncharge(struct ledger *l, const struct ledger_counts *c)
 {
-	const struct ledger_prices *prices = NULL;
+	struct ledger_bill b = { .c = c };
 	struct ledger *at;
-	u64 cost = 0;
 	bool idle;
 
 	if (ledger_counts_zero(c))
@@ -401,11 +428,7 @@ void ledger_uncharge(struct ledger *l, const struct ledger_counts *c)
 	ledger_lock(l);
 	for (at = l; at->parent; at = at->parent) {
 		ledger_sync(at);
-		if (at->prices != prices) {
-			prices = at->prices;
-			cost = ledger_cost(prices, c);
-		}
-		ledger_sub(at, c, cost);
+		ledger_sub(at, c, ledger_bill_at(&b, at));
 	}
 	idle = ledger_counts_zero(&l->count);
 	ledger_unlock(l);
