@@ -373,8 +373,8 @@ void mapdb_node_counts(const struct mapdb_node *n, struct ledger_counts *c)
 
 /* Tallies */
 
-struct mapdb_tally *mapdb_tally_find(struct mapdb_tally *list,
-				     const struct mapdb_sponsor *sp)
+static struct mapdb_tally *tally_find(struct mapdb_tally *list,
+				      const struct mapdb_sponsor *sp)
 {
 	while (list && list->sponsor != sp)
 		list = list->next;
@@ -384,7 +384,7 @@ struct mapdb_tally *mapdb_tally_find(struct mapdb_tally *list,
 int mapdb_tally_add(struct mapdb_tally **list, struct mapdb_sponsor *sp,
 		    const struct ledger_counts *c)
 {
-	struct mapdb_tally *t = mapdb_tally_find(*list, sp);
+	struct mapdb_tally *t = tally_find(*list, sp);
 
 	if (!t) {
 		t = kzalloc(sizeof(*t), MAPDB_GFP);
@@ -510,7 +510,7 @@ int mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
 
 	if (!sp || !n->pays_map)
 		return 0;
-	t = mapdb_tally_find(op->credit, n->sponsor);
+	t = tally_find(op->credit, n->sponsor);
 	/* There is a spare one for the usual case of one sponsor. */
 	if (!t && !op->spare_tally)
 		op->spare_tally = kzalloc(sizeof(*t), GFP_NOWAIT);
@@ -540,6 +540,22 @@ void mapdb_op_prepare(struct mapdb_op *op)
 					  GFP_KERNEL | __GFP_NOFAIL);
 }
 
+/*
+ * After a step of a walk that reserves: every MAPDB_BATCH steps let go of the
+ * tree, which is locked before and after.
+ */
+void mapdb_op_breathe(struct mapdb_op *op, struct mapdb_frames *f,
+		      unsigned int *steps)
+{
+	if (++*steps < MAPDB_BATCH)
+		return;
+	*steps = 0;
+	mutex_unlock(&f->lock);
+	mapdb_op_prepare(op);
+	mapdb_frames_give_way(f);
+	mapdb_frames_lock(f);
+}
+
 /* Charge what was reserved: all of it or, with an error, nothing. */
 int mapdb_op_charge(struct mapdb_op *op)
 {
@@ -567,7 +583,7 @@ void mapdb_op_settle(struct mapdb_op *op)
 void mapdb_op_pay(struct mapdb_op *op, struct mapdb_sponsor *sp,
 		  const struct ledger_counts *c)
 {
-	struct mapdb_tally *t = mapdb_tally_find(op->credit, sp);
+	struct mapdb_tally *t = tally_find(op->credit, sp);
 	bool suffices = t;
 	int k;
 

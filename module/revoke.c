@@ -432,13 +432,7 @@ static int reserve_below(struct mapdb_op *op, struct mapdb_walk *w,
 				err = mapdb_op_reserve(op, sp, n);
 			mapdb_walk_enter(w, n);
 		}
-		if (++steps < MAPDB_BATCH)
-			continue;
-		steps = 0;
-		mutex_unlock(&f->lock);
-		mapdb_op_prepare(op);
-		mapdb_frames_give_way(f);
-		mapdb_frames_lock(f);
+		mapdb_op_breathe(op, f, &steps);
 	}
 	mapdb_walk_stop(w);
 	return err;

@@ -123,8 +123,6 @@ static inline void mapdb_overlap(const struct mapdb_node *n, u32 start, u32 end,
 
 /* charges */
 void mapdb_node_counts(const struct mapdb_node *n, struct ledger_counts *c);
-struct mapdb_tally *mapdb_tally_find(struct mapdb_tally *list,
-				     const struct mapdb_sponsor *sp);
 int mapdb_tally_add(struct mapdb_tally **list, struct mapdb_sponsor *sp,
 		    const struct ledger_counts *c);
 int mapdb_tally_charge(struct mapdb_tally *list);
@@ -167,6 +165,8 @@ void mapdb_op_refill(struct mapdb_op *op);
 void mapdb_op_wait(struct mapdb_op *op, struct mapdb_frames *f);
 void mapdb_batch_free(struct mapdb_op *op);
 void mapdb_op_prepare(struct mapdb_op *op);
+void mapdb_op_breathe(struct mapdb_op *op, struct mapdb_frames *f,
+		      unsigned int *steps);
 int mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
 		     const struct mapdb_node *n);
 int mapdb_op_charge(struct mapdb_op *op);
