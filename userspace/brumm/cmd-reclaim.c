@@ -7,54 +7,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "take.h"
 
-struct args {
-	const char *group;
-	uint64_t limit;
-	bool json, lock;
-};
-
-enum { OPT_LIMIT = 'l', OPT_JSON = 'j', OPT_LOCK = 'k' };
-
-static const struct argp_option options[] = {
-	{ "limit", OPT_LIMIT, "TIME", 0, "exit with 2 if it takes longer (5ms)", 0 },
-	{ "lock", OPT_LOCK, NULL, 0, "lock the budget first, and leave it locked", 0 },
-	{ "json", OPT_JSON, NULL, 0, "print JSON", 0 },
-	{ 0 },
-};
+static const struct argp_child children[] = { { &take_argp, 0, NULL, 0 }, { 0 } };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct args *a = state->input;
-
-	switch (key) {
-	case OPT_LIMIT:
-		if (brumm_parse_time(arg, &a->limit))
-			argp_error(state, "'%s' is not a time", arg);
-		return 0;
-	case OPT_LOCK:
-		a->lock = true;
-		return 0;
-	case OPT_JSON:
-		a->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (a->group)
-			argp_error(state, "one cgroup only");
-		a->group = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!a->group)
-			argp_error(state, "which cgroup?");
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
+	(void)arg;
+	if (key != ARGP_KEY_INIT)
+		return ARGP_ERR_UNKNOWN;
+	state->child_inputs[0] = state->input;
+	return 0;
 }
 
 static const struct argp argp = {
-	.options = options,
 	.parser = parse,
+	.children = children,
 	.args_doc = "CGROUP",
 	.doc = "Revoke all mappings that a cgroup and those below it sponsor, from "
 	       "everybody they were passed on to, and return when that is done."
@@ -126,11 +94,11 @@ static int run(struct job *job, uint64_t before)
 	return job->err;
 }
 
-static int report(const struct args *a, const struct job *job, uint64_t before,
+static int report(const struct take_args *a, const struct job *job, uint64_t before,
 		  uint64_t after, bool known, uint64_t predicted,
 		  uint64_t measured)
 {
-	bool missed = a->limit != BRUMM_NO_LIMIT && job->ns > a->limit;
+	int status = take_status(a, job->ns);
 	char t[4][16];
 
 	if (a->json) {
@@ -142,10 +110,10 @@ static int report(const struct args *a, const struct job *job, uint64_t before,
 			"measured_ns", known ? cli_json_time(measured) : json_null(),
 			"wall_ns", cli_json_time(job->ns),
 			"limit_ns", cli_json_time(a->limit),
-			"within_limit", !missed);
+			"within_limit", status == EXIT_FINE);
 		int ret = cli_print_json(j);
 
-		return ret ? ret : missed ? EXIT_MISSED : EXIT_FINE;
+		return ret ? ret : status;
 	}
 	printf("%s: expected %s", a->group,
 	       brumm_format_time(before, t[0], sizeof(t[0])));
@@ -160,17 +128,12 @@ static int report(const struct args *a, const struct job *job, uint64_t before,
 		printf("; %s is charged again",
 		       brumm_format_time(after, t[3], sizeof(t[3])));
 	putchar('\n');
-	if (cli_flush())
-		return EXIT_ERROR;
-	if (missed)
-		cli_error("longer than the limit of %s",
-			  brumm_format_time(a->limit, t[3], sizeof(t[3])));
-	return missed ? EXIT_MISSED : EXIT_FINE;
+	return cli_flush() ? EXIT_ERROR : status;
 }
 
 int cmd_reclaim(int argc, char **argv)
 {
-	struct args a = { .limit = BRUMM_NO_LIMIT };
+	struct take_args a = TAKE_ARGS_INIT;
 	struct job job = {
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.ended = PTHREAD_COND_INITIALIZER,
@@ -180,12 +143,10 @@ int cmd_reclaim(int argc, char **argv)
 	int err, ret;
 
 	cli_parse(&argp, argc, argv, &a);
-	job.group = cli_open_group(a.group);
+	job.group = take_open(&a, &ret);
 	if (job.group < 0)
-		return EXIT_ERROR;
-	err = a.lock ? brumm_group_lock(job.group, true) : 0;
-	if (!err)
-		err = brumm_group_current(job.group, &before);
+		return ret;
+	err = brumm_group_current(job.group, &before);
 	if (!err)
 		err = run(&job, before);
 	if (err) {

@@ -3,50 +3,32 @@
 #define _GNU_SOURCE
 #include <unistd.h>
 
-#include "cli.h"
+#include "take.h"
 
 struct args {
-	const char *group, *control;
-	uint64_t limit;
-	bool json, lock;
+	struct take_args take;
+	const char *control;
 };
 
-enum { OPT_LIMIT = 'l', OPT_JSON = 'j', OPT_LOCK = 'k', OPT_CONTROL = 'c' };
+enum { OPT_CONTROL = 'c' };
 
 static const struct argp_option options[] = {
 	{ "control", OPT_CONTROL, "PATH", 0, "socket of the service (" BRUMM_CONTROL_SOCKET ")", 0 },
-	{ "lock", OPT_LOCK, NULL, 0, "lock the budget first, and leave it locked", 0 },
-	{ "limit", OPT_LIMIT, "TIME", 0, "exit with 2 if it takes longer (5ms)", 0 },
-	{ "json", OPT_JSON, NULL, 0, "print JSON", 0 },
 	{ 0 },
 };
+
+static const struct argp_child children[] = { { &take_argp, 0, NULL, 0 }, { 0 } };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->take;
+		return 0;
 	case OPT_CONTROL:
 		a->control = arg;
-		return 0;
-	case OPT_LIMIT:
-		if (brumm_parse_time(arg, &a->limit))
-			argp_error(state, "'%s' is not a time", arg);
-		return 0;
-	case OPT_LOCK:
-		a->lock = true;
-		return 0;
-	case OPT_JSON:
-		a->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (a->group)
-			argp_error(state, "one cgroup only");
-		a->group = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!a->group)
-			argp_error(state, "which cgroup?");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -55,6 +37,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
+	.children = children,
 	.args_doc = "CGROUP",
 	.doc = "Tell a memory service to take all pages back that it gave to clients "
 	       "in a cgroup and in those below it. With them goes all that was "
@@ -62,26 +45,46 @@ static const struct argp argp = {
 	       "sponsors stays; see brumm reclaim.",
 };
 
+static int report(const struct take_args *a, const struct brumm_taken *t,
+		  uint64_t before)
+{
+	int ret = EXIT_FINE, status = take_status(a, t->ns);
+	char x[2][16];
+
+	if (a->json)
+		ret = cli_print_json(json_pack(
+			"{s:s, s:I, s:I, s:I, s:o, s:I, s:o, s:b}",
+			"cgroup", a->group,
+			"clients", (json_int_t)t->clients,
+			"bytes", (json_int_t)t->bytes,
+			"mappings", (json_int_t)t->nodes,
+			"expected_ns", cli_json_time(before),
+			"measured_ns", (json_int_t)t->ns,
+			"limit_ns", cli_json_time(a->limit),
+			"within_limit", status == EXIT_FINE));
+	else
+		printf("%s: %llu bytes of %llu clients, %llu mappings, in %s (all of the cgroup's: expected %s)\n",
+		       a->group, (unsigned long long)t->bytes,
+		       (unsigned long long)t->clients,
+		       (unsigned long long)t->nodes,
+		       brumm_format_time(t->ns, x[0], sizeof(x[0])),
+		       before == BRUMM_NO_LIMIT ? "unknown" :
+		       brumm_format_time(before, x[1], sizeof(x[1])));
+	return ret || cli_flush() ? EXIT_ERROR : status;
+}
+
 int cmd_take_back(int argc, char **argv)
 {
-	struct args a = { .limit = BRUMM_NO_LIMIT };
+	struct args a = { .take = TAKE_ARGS_INIT };
 	struct brumm_control *control;
 	struct brumm_taken t;
 	uint64_t id, before = BRUMM_NO_LIMIT;
-	int group, err, ret = EXIT_FINE;
-	bool missed;
-	char x[2][16];
+	int group, err, status;
 
 	cli_parse(&argp, argc, argv, &a);
-	group = cli_open_group(a.group);
+	group = take_open(&a.take, &status);
 	if (group < 0)
-		return EXIT_ERROR;
-	err = a.lock ? brumm_group_lock(group, true) : 0;
-	if (err) {
-		ret = cli_knob_failed(group, a.group, "brumm.lock", err);
-		close(group);
-		return ret;
-	}
+		return status;
 	brumm_group_current(group, &before);
 	err = brumm_group_id(group, &id);
 	close(group);
@@ -95,32 +98,8 @@ int cmd_take_back(int argc, char **argv)
 	err = brumm_control_take_back(control, id, &t);
 	brumm_control_close(control);
 	if (err) {
-		cli_fail(err, "%s", a.group);
+		cli_fail(err, "%s", a.take.group);
 		return EXIT_ERROR;
 	}
-	missed = a.limit != BRUMM_NO_LIMIT && t.ns > a.limit;
-	if (a.json)
-		ret = cli_print_json(json_pack(
-			"{s:s, s:I, s:I, s:I, s:o, s:I, s:o, s:b}",
-			"cgroup", a.group,
-			"clients", (json_int_t)t.clients,
-			"bytes", (json_int_t)t.bytes,
-			"mappings", (json_int_t)t.nodes,
-			"expected_ns", cli_json_time(before),
-			"measured_ns", (json_int_t)t.ns,
-			"limit_ns", cli_json_time(a.limit),
-			"within_limit", !missed));
-	else
-		printf("%s: %llu bytes of %llu clients, %llu mappings, in %s (all of the cgroup's: expected %s)\n",
-		       a.group, (unsigned long long)t.bytes,
-		       (unsigned long long)t.clients,
-		       (unsigned long long)t.nodes,
-		       brumm_format_time(t.ns, x[0], sizeof(x[0])),
-		       before == BRUMM_NO_LIMIT ? "unknown" :
-		       brumm_format_time(before, x[1], sizeof(x[1])));
-	if (ret || cli_flush())
-		return EXIT_ERROR;
-	if (missed && !a.json)
-		cli_error("longer than the limit");
-	return missed ? EXIT_MISSED : EXIT_FINE;
+	return report(&a.take, &t, before);
 }
