@@ -268,6 +268,8 @@ int mapdb_grant(const struct mapdb_map_args *a);
 int mapdb_unmap(struct mapdb_space *s, struct mapdb_space *actor, u32 start,
 		u32 pages, bool self, struct mapdb_unmap_result *res);
 void mapdb_release(struct mapdb_space *s);
+
+/* reclaim.c */
 int mapdb_reclaim(struct mapdb_sponsor *sp, struct mapdb_unmap_result *res);
 void mapdb_settle(void);
 int mapdb_reclaim_settled(struct mapdb_sponsor *sp,

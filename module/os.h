@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The one door through which the portable core (mapdb.c, map.c, revoke.c,
- * walk.c, ledger.c) reaches the kernel. selftests/unit/ builds the same files
+ * The one door through which the portable core (mapdb.c, map.c, grant.c,
+ * revoke.c, reclaim.c, walk.c, ledger.c) reaches the kernel. selftests/unit/ builds the same files
  * in user space with an os.h of its own, found first on the include path,
  * that offers these names on top of pthreads, ASan and UBSan.
  *

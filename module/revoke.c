@@ -355,41 +355,35 @@ static void revoke_below(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 	mapdb_lineage_put(l);
 }
 
-enum revoked {
-	REVOKED_NOT,		/* another owns it, or spare nodes are missing */
-	REVOKED_BELOW,		/* what was derived from it is gone */
-	REVOKED,		/* it is gone itself */
-};
-
 /*
  * Bring the removal of a part of a node itself one step further. The tree is
  * locked before and after.
  */
-static enum revoked revoke_self(struct mapdb_op *op, struct mapdb_node *n,
-				u32 lo, u32 hi)
+enum mapdb_revoked mapdb_revoke_self(struct mapdb_op *op, struct mapdb_node *n,
+				     u32 lo, u32 hi)
 {
 	struct mapdb_frames *f = mapdb_node_frames(n);
 	struct mapdb_lineage *l;
 
 	if (n->state != MAPDB_LIVE)
-		return REVOKED_NOT;
+		return MAPDB_REVOKED_NOT;
 	n = mapdb_cut(op, n, lo, hi, true);
 	if (!n)
-		return REVOKED_NOT;
+		return MAPDB_REVOKED_NOT;
 	n->dying = 1;
 	if (first_child(n)) {
 		l = n->down;
 		mapdb_lineage_get(l);
 		revoke_lineage(op, l, lo, hi);
 		mapdb_lineage_put(l);
-		return REVOKED_BELOW;
+		return MAPDB_REVOKED_BELOW;
 	}
 	op->batch[op->nr++] = n;
 	take(op);
 	mutex_unlock(&f->lock);
 	finish(op, f);
 	mapdb_frames_lock(f);
-	return REVOKED;
+	return MAPDB_REVOKED;
 }
 
 /* Credit for the holes that a revoke is going to make */
@@ -521,14 +515,14 @@ static void revoke_range(struct mapdb_op *op, struct mapdb_space *s, u32 start,
 			revoke_below(op, n, lo, hi);
 			at = to;
 		} else {
-			switch (revoke_self(op, n, lo, hi)) {
-			case REVOKED:
+			switch (mapdb_revoke_self(op, n, lo, hi)) {
+			case MAPDB_REVOKED:
 				at = to;
 				break;
-			case REVOKED_BELOW:
+			case MAPDB_REVOKED_BELOW:
 				seen = max(seen, to);
 				break;
-			case REVOKED_NOT:
+			case MAPDB_REVOKED_NOT:
 				mapdb_op_wait(op, f);
 				continue;
 			}
@@ -588,125 +582,4 @@ void mapdb_release(struct mapdb_space *s)
 	revoke_range(&op, s, 0, U32_MAX, true, NULL);
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&s->nodes));
 	mapdb_op_exit(&op);
-}
-
-/* The oldest first node of a sponsor up to the mark; its tree is locked. */
-static struct mapdb_node *lock_first(struct mapdb_sponsor *sp)
-{
-	struct mapdb_frames *locked = NULL, *f;
-	struct mapdb_node *n;
-
-	for (;;) {
-		n = NULL;
-		f = NULL;
-		spin_lock(&sp->lock);
-		if (sp->first.next != &sp->mark) {
-			n = list_first_entry(&sp->first, struct mapdb_node,
-					     first);
-			f = mapdb_node_frames(n);
-			/* What is in the list is linked, and pins its tree. */
-			if (f != locked)
-				refcount_inc(&f->refs);
-		}
-		spin_unlock(&sp->lock);
-
-		if (f == locked)
-			return n;
-		if (locked)
-			mapdb_frames_unlock(locked);
-		if (!f)
-			return NULL;
-		mapdb_frames_lock(f);
-		locked = f;
-	}
-}
-
-static int reclaim_to_mark(struct mapdb_op *op, struct mapdb_sponsor *sp)
-{
-	struct mapdb_frames *f;
-	struct mapdb_node *n;
-
-	while ((n = lock_first(sp))) {
-		f = mapdb_node_frames(n);
-		/* What is dying is brought to its end. */
-		if (!n->dying && fatal_signal_pending(current)) {
-			mapdb_frames_unlock(f);
-			return -EINTR;
-		}
-		if (revoke_self(op, n, n->frame, mapdb_node_last(n)))
-			mapdb_frames_unlock(f);
-		else
-			mapdb_op_wait(op, f);
-		cond_resched();
-	}
-	return 0;
-}
-
-/**
- * mapdb_settle() - wait for maps that may have charged and not linked yet
- *
- * Context: process; sleeps.
- */
-void mapdb_settle(void)
-{
-	synchronize_srcu(mapdb_charging);
-}
-
-/* Is there anything to reclaim? */
-static bool has_first(struct mapdb_sponsor *sp)
-{
-	bool some;
-
-	spin_lock(&sp->lock);
-	some = !list_empty(&sp->first);
-	spin_unlock(&sp->lock);
-	return some;
-}
-
-/**
- * mapdb_reclaim_settled() - revoke all that a sponsor pays for
- * @sp: the sponsor
- * @res: in and out: what was removed is added
- *
- * Covers all that was charged when mapdb_settle() was last called before. What
- * is charged meanwhile, where the group is not locked, may be left.
- *
- * Context: process; may wait for other revokes.
- * Return: 0; -EINTR: a fatal signal came, the rest still stands.
- */
-int mapdb_reclaim_settled(struct mapdb_sponsor *sp,
-			  struct mapdb_unmap_result *res)
-{
-	struct mapdb_op op;
-	int err;
-
-	if (!has_first(sp))
-		return 0;
-	if (mutex_lock_killable(&sp->reclaim))
-		return -EINTR;
-	mapdb_op_init(&op, NULL);
-	op.hasty = true;
-
-	spin_lock(&sp->lock);
-	list_add_tail(&sp->mark, &sp->first);
-	spin_unlock(&sp->lock);
-
-	err = reclaim_to_mark(&op, sp);
-
-	spin_lock(&sp->lock);
-	list_del_init(&sp->mark);
-	spin_unlock(&sp->lock);
-
-	res->nodes += op.res.nodes;
-	res->pages += op.res.pages;
-	mapdb_op_exit(&op);
-	mutex_unlock(&sp->reclaim);
-	return err;
-}
-
-/* Both, for one sponsor. */
-int mapdb_reclaim(struct mapdb_sponsor *sp, struct mapdb_unmap_result *res)
-{
-	mapdb_settle();
-	return mapdb_reclaim_settled(sp, res);
 }

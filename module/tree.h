@@ -179,6 +179,16 @@ void mapdb_batch_sort(struct mapdb_op *op);
 void mapdb_batch_state(struct mapdb_op *op, enum mapdb_state state, u32 take);
 void mapdb_batch_zap(struct mapdb_op *op);
 
+/* revoke.c */
+enum mapdb_revoked {
+	MAPDB_REVOKED_NOT,	/* another owns it, or spare nodes are missing */
+	MAPDB_REVOKED_BELOW,	/* what was derived from it is gone */
+	MAPDB_REVOKED,		/* it is gone itself */
+};
+
+enum mapdb_revoked mapdb_revoke_self(struct mapdb_op *op, struct mapdb_node *n,
+				     u32 lo, u32 hi);
+
 /* walk.c */
 struct mapdb_walk *mapdb_walk_alloc(gfp_t gfp);
 void mapdb_walk_free(struct mapdb_walk *w);
