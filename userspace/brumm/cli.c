@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -106,6 +108,26 @@ json_t *cli_json_time(uint64_t ns)
 		return json_null();
 	/* JSON has no unsigned 64-bit numbers, and 292 years are enough. */
 	return json_integer(ns > LLONG_MAX ? LLONG_MAX : (json_int_t)ns);
+}
+
+uint64_t cli_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+int cli_enter_group(int group)
+{
+	int fd = openat(group, "cgroup.procs", O_WRONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, "0", 1) != 1)
+		err = -errno;
+	close(fd);
+	return err;
 }
 
 int cli_open_group(const char *name)

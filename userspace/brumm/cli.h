@@ -54,6 +54,12 @@ int cli_flush(void);
 /* NULL (null) stands for BRUMM_NO_LIMIT. */
 json_t *cli_json_time(uint64_t ns);
 
+/* CLOCK_MONOTONIC, ns. */
+uint64_t cli_now(void);
+
+/* Moves the process into a cgroup, the root too, by its descriptor. */
+int cli_enter_group(int group);
+
 /* Opens a cgroup, or says what is wrong and returns -1. */
 int cli_open_group(const char *name);
 

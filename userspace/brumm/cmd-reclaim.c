@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "take.h"
@@ -39,21 +38,13 @@ struct job {
 	bool done;
 };
 
-static uint64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void *work(void *arg)
 {
 	struct job *job = arg;
-	uint64_t start = now();
+	uint64_t start = cli_now();
 	int err = brumm_group_reclaim(job->group);
 
-	job->ns = now() - start;
+	job->ns = cli_now() - start;
 	job->err = err;
 	pthread_mutex_lock(&job->lock);
 	job->done = true;
