@@ -465,6 +465,21 @@ int brumm_group_price(int group, brumm_each_fn each, void *arg);
  */
 int brumm_group_set_price(int group, const char *kind, uint64_t ns);
 
+/** struct brumm_price - @kind as for brumm_group_set_price(), @ns for one */
+struct brumm_price {
+	const char *kind;
+	uint64_t ns;
+};
+
+/**
+ * brumm_group_set_prices() - set several prices at once, or none of them
+ * @group: descriptor of a cgroup
+ * @prices: the prices; kinds that are not among them stay as they are
+ * @n: how many
+ */
+int brumm_group_set_prices(int group, const struct brumm_price *prices,
+			   unsigned int n);
+
 /*
  * Making cgroups. These use libcgroup (2.0.2 or newer), in the v2 hierarchy.
  */

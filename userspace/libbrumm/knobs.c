@@ -254,15 +254,31 @@ PUBLIC int brumm_group_price(int group, brumm_each_fn each, void *arg)
 	return err ? err : p.own;
 }
 
+PUBLIC int brumm_group_set_prices(int group, const struct brumm_price *prices,
+				  unsigned int n)
+{
+	char text[KNOB_MAX];
+	size_t used = 0;
+	unsigned int i;
+	int len;
+
+	for (i = 0; i < n; i++) {
+		len = snprintf(text + used, sizeof(text) - used,
+			       "%s %" PRIu64 "\n", prices[i].kind,
+			       prices[i].ns);
+		if (len < 0 || (size_t)len >= sizeof(text) - used ||
+		    strpbrk(prices[i].kind, " \n"))
+			return -EINVAL;
+		used += (size_t)len;
+	}
+	return n ? knob_write(group, "brumm.price", text) : 0;
+}
+
 PUBLIC int brumm_group_set_price(int group, const char *kind, uint64_t ns)
 {
-	char text[64];
-	int n;
+	struct brumm_price price = { .kind = kind, .ns = ns };
 
 	if (!kind)
 		return knob_write(group, "brumm.price", "default");
-	n = snprintf(text, sizeof(text), "%s %" PRIu64, kind, ns);
-	if (n < 0 || (size_t)n >= sizeof(text) || strpbrk(kind, " \n"))
-		return -EINVAL;
-	return knob_write(group, "brumm.price", text);
+	return brumm_group_set_prices(group, &price, 1);
 }
