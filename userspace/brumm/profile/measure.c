@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
+
+#include "../cli.h"
+#include "measure.h"
+
+#define PAGE		4096ull
+#define CALLS		1000u
+#define RECLAIMS	50u
+
+const char *const measure_states[MEASURE_STATES] = {
+	[MEASURE_FRESH] = "fresh",
+	[MEASURE_IDLE] = "idle",
+};
+
+/*
+ * The shapes: all that a budget has to hold for, in such proportions that the
+ * terms of Eq. 1 can be told apart. @n and @frames are multiplied by the size.
+ * @first: the base is the root cgroup's, so that nobody pays for it and each
+ * mapping from it is the first of the trial's.
+ */
+static const struct kind {
+	const char *name;
+	enum shape_kind kind;
+	double n, frames;
+	bool first;
+} kinds[] = {
+	{ "single_frame", SHAPE_SINGLE_FRAME, 1, 0, false },
+	{ "many_frames", SHAPE_MANY_FRAMES, 1, 0, false },
+	{ "random_pages", SHAPE_RANDOM_PAGES, 1, 0, false },
+	{ "random_ranges", SHAPE_RANDOM_RANGES, 0.25, 0, false },
+	{ "range", SHAPE_RANGE, 1.0 / 64, 16, false },
+	{ "first_pages", SHAPE_MANY_FRAMES, 0.5, 0, true },
+};
+
+static const unsigned int sizes[] = { 256, 1024, 4096 };
+static const unsigned int quick_sizes[] = { 192, 512 };
+
+static const enum shape_by ways[] = { SHAPE_BY_UNMAP_SELF, SHAPE_BY_RECLAIM };
+
+static void add_cell(struct measure *m, const struct kind *k, unsigned int size,
+		     enum shape_by by, enum measure_state state)
+{
+	struct measure_cell *c = &m->cells[m->nr++];
+
+	*c = (struct measure_cell){ .name = k->name, .by = by, .state = state };
+	c->spec.kind = k->kind;
+	c->spec.touch = true;
+	c->spec.n = (uint64_t)(k->n * size);
+	if (k->frames > 0)
+		c->spec.frames = (uint64_t)k->frames;
+	if (k->first)
+		c->spec.windows = 2;
+}
+
+static int plan(const struct measure_options *o, struct measure *m)
+{
+	const unsigned int *list = o->quick ? quick_sizes : sizes;
+	size_t nr = o->quick ? ARRAY_SIZE(quick_sizes) : ARRAY_SIZE(sizes);
+	size_t k, i, w;
+	int s;
+
+	m->cells = calloc(ARRAY_SIZE(kinds) * nr * ARRAY_SIZE(ways) *
+			  MEASURE_STATES, sizeof(*m->cells));
+	if (!m->cells)
+		return -ENOMEM;
+	for (k = 0; k < ARRAY_SIZE(kinds); k++)
+		for (i = 0; i < nr; i++)
+			for (w = 0; w < ARRAY_SIZE(ways); w++)
+				for (s = 0; s < MEASURE_STATES; s++)
+					if (o->states & 1u << s &&
+					    !(kinds[k].first && ways[w] != SHAPE_BY_RECLAIM))
+						add_cell(m, &kinds[k], list[i],
+							 ways[w], s);
+	for (i = 0; i < m->nr; i++) {
+		m->cells[i].runs = calloc(o->repeat, sizeof(struct fit_run));
+		if (!m->cells[i].runs)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void measure_free(struct measure *m)
+{
+	size_t i;
+
+	for (i = 0; m->cells && i < m->nr; i++)
+		free(m->cells[i].runs);
+	free(m->cells);
+	free(m->flush);
+	*m = (struct measure){ 0 };
+}
+
+/* The largest cache, or what is one on a machine that does not tell. */
+static size_t cache_bytes(void)
+{
+	long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+	long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+	long most = l3 > l2 ? l3 : l2;
+
+	return most > 0 ? (size_t)most : 8u << 20;
+}
+
+/* The machine does something else, and then nothing, for a while. */
+static int idle_away(bool quick)
+{
+	struct timespec nap = { .tv_nsec = quick ? 5000000 : 30000000 };
+	size_t bytes = quick ? 1u << 20 : 2 * cache_bytes(), i;
+	volatile char *other = malloc(bytes);
+
+	if (!other)
+		return -ENOMEM;
+	for (i = 0; i < bytes; i += 64)
+		other[i]++;
+	free((void *)other);
+	nanosleep(&nap, NULL);
+	return 0;
+}
+
+static void count_in(struct fit_run *run, const struct shape_counts *c)
+{
+	run->count[FIT_LOOKUP] = (double)c->lookup;
+	run->count[FIT_MAP] = (double)c->map;
+	run->count[FIT_PT] = (double)c->pt;
+}
+
+/* One run of a cell. */
+static int run_once(const struct measure_options *o, const struct measure *m,
+		    const struct measure_cell *c, uint64_t seed,
+		    struct fit_run *run)
+{
+	const int groups[] = { c->spec.windows > 1 ? o->root : o->group, o->group };
+	struct shape_spec spec = c->spec;
+	struct shape_counts counts;
+	struct shape_took took;
+	struct shape *s = NULL;
+	uint64_t id;
+	int err;
+
+	spec.seed = seed;
+	spec.groups = groups;
+	spec.nr_groups = ARRAY_SIZE(groups);
+	err = brumm_group_id(o->group, &id);
+	if (!err)
+		err = shape_plan(&spec, &s);
+	if (!err)
+		err = shape_make(s);
+	if (!err && c->state == MEASURE_IDLE)
+		err = idle_away(o->quick);
+	if (!err)
+		err = shape_reclaim(s, c->by, o->group, &took);
+	if (!err) {
+		*run = (struct fit_run){ .ns = (double)took.wall_ns };
+		shape_charged(s, id, &counts);
+		count_in(run, &counts);
+		if (c->by == SHAPE_BY_RECLAIM)
+			run->ns -= m->reclaim.p50;
+		else
+			run->count[FIT_SYSCALL] = 1;
+	}
+	shape_free(s);
+	return err;
+}
+
+/* All cells once, in an order of its own, so that no drift meets only some. */
+static int run_round(const struct measure_options *o, struct measure *m,
+		     gsl_rng *rng, unsigned int round)
+{
+	size_t *order = malloc(m->nr * sizeof(*order)), i;
+	struct fit_run run;
+	int err = 0;
+
+	if (!order)
+		return -ENOMEM;
+	for (i = 0; i < m->nr; i++)
+		order[i] = i;
+	gsl_ran_shuffle(rng, order, m->nr, sizeof(*order));
+	for (i = 0; i < m->nr && !err; i++) {
+		struct measure_cell *c = &m->cells[order[i]];
+
+		if (cli_signal()) {
+			err = -EINTR;
+			break;
+		}
+		if (o->progress)
+			o->progress(round * m->nr + i, (o->repeat + 1) * m->nr);
+		err = run_once(o, m, c, gsl_rng_get(rng), &run);
+		/* The first round finds everything cold. */
+		if (!err && round && run.ns > 0)
+			c->runs[c->n++] = run;
+	}
+	free(order);
+	return err;
+}
+
+static int measure_call(struct summary *s)
+{
+	double *v = calloc(CALLS, sizeof(*v));
+	int w = brumm_open(0), err = w < 0 ? w : 0;
+	unsigned int i;
+
+	if (!v)
+		err = -ENOMEM;
+	for (i = 0; i < CALLS && !err; i++) {
+		uint64_t start = cli_now();
+
+		err = brumm_unmap(w, 0, PAGE, BRUMM_UNMAP_SELF, NULL);
+		v[i] = (double)(cli_now() - start);
+	}
+	if (!err)
+		summarise(v, CALLS, s);
+	if (w >= 0)
+		close(w);
+	free(v);
+	return err;
+}
+
+static int measure_empty_reclaim(int group, struct summary *s)
+{
+	double v[RECLAIMS];
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < RECLAIMS && !err; i++) {
+		uint64_t start = cli_now();
+
+		err = brumm_group_reclaim(group);
+		v[i] = (double)(cli_now() - start);
+	}
+	if (!err)
+		summarise(v, RECLAIMS, s);
+	return err;
+}
+
+int measure(const struct measure_options *o, struct measure *m)
+{
+	gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
+	unsigned int round;
+	int err;
+
+	*m = (struct measure){ 0 };
+	err = rng ? plan(o, m) : -ENOMEM;
+	if (!err)
+		err = measure_call(&m->syscall);
+	if (!err)
+		err = measure_empty_reclaim(o->group, &m->reclaim);
+	if (!err)
+		gsl_rng_set(rng, (unsigned long)(o->seed * 2 + 1));
+	for (round = 0; round <= o->repeat && !err; round++)
+		err = run_round(o, m, rng, round);
+	if (!err)
+		err = measure_flushes(m, o->quick ? 20 : 200);
+	if (rng)
+		gsl_rng_free(rng);
+	return err;
+}
+
+struct fit_run *measure_runs(const struct measure *m, enum measure_state state,
+			     size_t *n)
+{
+	struct fit_run *runs;
+	size_t i, sum = 0;
+
+	for (i = 0; i < m->nr; i++)
+		sum += m->cells[i].n;
+	runs = calloc(sum + 1, sizeof(*runs));
+	*n = 0;
+	for (i = 0; runs && i < m->nr; i++) {
+		const struct measure_cell *c = &m->cells[i];
+
+		if (state != MEASURE_STATES && c->state != state)
+			continue;
+		memcpy(runs + *n, c->runs, c->n * sizeof(*runs));
+		*n += c->n;
+	}
+	return runs;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The profiling phase: whole operations, timed from outside, without probes. */
+#ifndef BRUMM_MEASURE_H
+#define BRUMM_MEASURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "../bench/shape.h"
+#include "../stats.h"
+#include "fit.h"
+
+/* In what state the machine is when the clean-up begins. */
+enum measure_state {
+	MEASURE_FRESH,		/* caches warm from preparing it */
+	MEASURE_IDLE,		/* caches lost, after a while of sleep */
+	MEASURE_STATES,
+};
+
+extern const char *const measure_states[MEASURE_STATES];
+
+/**
+ * struct measure_options - how much to do
+ * @states: bit by measure_state
+ * @repeat: runs of each shape, way and state that count; one more warms up
+ * @quick: small shapes only
+ * @seed: of the random shapes and the order of runs
+ * @group: descriptor of a trial cgroup; nothing else happens in it
+ * @root: descriptor of the root cgroup
+ * @progress: called now and then, or NULL
+ */
+struct measure_options {
+	unsigned int states;
+	unsigned int repeat;
+	bool quick;
+	uint64_t seed;
+	int group;
+	int root;
+	void (*progress)(size_t done, size_t of);
+};
+
+/**
+ * struct measure_cell - runs that are alike but for the seed
+ * @name: of the shape
+ * @spec: the shape
+ * @by: how it is taken back
+ * @state: when
+ * @runs: the runs, the fixed cost of the way taken out or counted
+ * @n: how many
+ */
+struct measure_cell {
+	const char *name;
+	struct shape_spec spec;
+	enum shape_by by;
+	enum measure_state state;
+	struct fit_run *runs;
+	size_t n;
+};
+
+/* Revoking one page that some CPUs have in their TLBs. */
+struct measure_flush {
+	unsigned int cpus;
+	struct summary ns;
+};
+
+struct measure {
+	struct measure_cell *cells;
+	size_t nr;
+	struct summary syscall;	/* an UNMAP of nothing */
+	struct summary reclaim;	/* a write to brumm.reclaim, of nothing */
+	struct measure_flush *flush;
+	size_t nr_flush;
+};
+
+/* 0, -EINTR on a signal, or another error; free it in any case. */
+int measure(const struct measure_options *o, struct measure *m);
+void measure_free(struct measure *m);
+
+/* By number of CPUs; called by measure(). */
+int measure_flushes(struct measure *m, unsigned int repeat);
+
+/* All runs of @m in @state, or of all states with MEASURE_STATES; allocated. */
+struct fit_run *measure_runs(const struct measure *m, enum measure_state state,
+			     size_t *n);
+
+#endif /* BRUMM_MEASURE_H */

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+#define _GNU_SOURCE
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "../machine.h"
+#include "prices.h"
+#include "result.h"
+
+static int fit_state(struct result *r, enum measure_state state,
+		     struct fit *fit)
+{
+	double fixed[FIT_TERMS] = {
+		[FIT_SYSCALL] = r->m.syscall.mean,
+		[FIT_LOOKUP] = NAN, [FIT_MAP] = NAN, [FIT_PT] = NAN,
+	};
+	struct fit_run *runs;
+	size_t n;
+	int err;
+
+	runs = measure_runs(&r->m, state, &n);
+	err = runs ? fit_terms(runs, n, fixed, fit) : -ENOMEM;
+	free(runs);
+	return err;
+}
+
+int result_fit(struct result *r)
+{
+	int s, err = fit_state(r, MEASURE_STATES, &r->all);
+
+	for (s = 0; s < MEASURE_STATES && !err; s++) {
+		if (r->states & 1u << s)
+			err = fit_state(r, s, &r->fit[s]);
+	}
+	return err ? err : cover(&r->m, r->all.ns, &r->cover);
+}
+
+static json_t *prices_json(const double price[FIT_TERMS])
+{
+	json_t *j = json_object();
+	int t;
+
+	for (t = 0; t < FIT_TERMS; t++)
+		json_object_set_new(j, fit_names[t],
+				    json_integer((json_int_t)price[t]));
+	return j;
+}
+
+/* Of a fit there are a mean and its interval only. */
+static json_t *term_json(const struct fit *f, int t)
+{
+	struct summary s = {
+		.n = f->n, .mean = f->ns[t], .error = f->error[t],
+		.sd = NAN, .min = NAN, .p50 = NAN, .p99 = NAN, .max = NAN,
+	};
+
+	return summary_json(&s, "fit");
+}
+
+static json_t *terms_json(const struct result *r, const struct fit *f)
+{
+	json_t *j = json_object();
+	int t;
+
+	for (t = 0; t < FIT_TERMS; t++)
+		json_object_set_new(j, fit_names[t], t == FIT_SYSCALL ?
+				    summary_json(&r->m.syscall, "timed") :
+				    term_json(f, t));
+	return j;
+}
+
+static json_t *fit_json(const struct fit *f)
+{
+	return json_pack("{s:I, s:f, s:f, s:f}", "n", (json_int_t)f->n,
+			 "spread", f->spread, "least", f->least,
+			 "most", f->most);
+}
+
+static json_t *states_json(const struct result *r)
+{
+	json_t *j = json_object();
+	int s;
+
+	for (s = 0; s < MEASURE_STATES; s++) {
+		if (r->states & 1u << s)
+			json_object_set_new(j, measure_states[s],
+				json_pack("{s:o, s:o}",
+					  "terms", terms_json(r, &r->fit[s]),
+					  "fit", fit_json(&r->fit[s])));
+	}
+	return j;
+}
+
+static json_t *flush_json(const struct measure *m)
+{
+	json_t *list = json_array(), *one;
+	size_t i;
+
+	for (i = 0; i < m->nr_flush; i++) {
+		one = summary_json(&m->flush[i].ns, "timed");
+		json_object_set_new(one, "cpus",
+				    json_integer(m->flush[i].cpus));
+		json_array_append_new(list, one);
+	}
+	return list;
+}
+
+static const char *way_name(enum shape_by by)
+{
+	return by == SHAPE_BY_RECLAIM ? "reclaim" : "unmap";
+}
+
+static json_t *cell_json(const struct measure_cell *c)
+{
+	return json_pack("{s:s, s:I, s:s, s:s}", "shape", c->name,
+			 "n", (json_int_t)c->spec.n, "by", way_name(c->by),
+			 "state", measure_states[c->state]);
+}
+
+static json_t *cover_json(const struct cover *c)
+{
+	return json_pack("{s:f, s:f, s:f, s:o, s:o, s:f, s:f, s:f}",
+			 "factor", c->factor, "least", c->least,
+			 "most", c->most, "dearest", cell_json(c->dearest),
+			 "cheapest", cell_json(c->cheapest),
+			 "spread", c->spread, "p99", c->p99,
+			 "above", c->above);
+}
+
+/* Runs of a shape in short: what the prices say of it, and what it took. */
+static json_t *cells_json(const struct measure *m, const double price[FIT_TERMS])
+{
+	json_t *list = json_array(), *one;
+	struct summary s;
+	size_t i, k;
+	double *v;
+
+	for (i = 0; i < m->nr; i++) {
+		const struct measure_cell *c = &m->cells[i];
+
+		v = calloc(c->n + 1, sizeof(*v));
+		for (k = 0; v && k < c->n; k++)
+			v[k] = fit_predict(price, &c->runs[k]) / c->runs[k].ns;
+		summarise(v, v ? c->n : 0, &s);
+		free(v);
+		one = cell_json(c);
+		json_object_set_new(one, "ratio",
+				    summary_json(&s, "predicted / measured"));
+		json_array_append_new(list, one);
+	}
+	return list;
+}
+
+static const char *state_name(unsigned int states)
+{
+	if (states == (1u << MEASURE_STATES) - 1)
+		return "both";
+	return measure_states[states & 1u << MEASURE_FRESH ? MEASURE_FRESH :
+							     MEASURE_IDLE];
+}
+
+json_t *result_json(const struct result *r)
+{
+	char made[32];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	strftime(made, sizeof(made), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+	return json_pack("{s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:n, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "schema", PRICES_SCHEMA,
+			 "fingerprint", machine_fingerprint(),
+			 "made", made, "method", "fit",
+			 "state", state_name(r->states),
+			 "prices", prices_json(r->cover.price),
+			 "terms", terms_json(r, &r->all),
+			 "probe_ns",
+			 "fit", fit_json(&r->all),
+			 "cover", cover_json(&r->cover),
+			 "states", states_json(r),
+			 "reclaim", summary_json(&r->m.reclaim, "timed"),
+			 "flush", flush_json(&r->m),
+			 "shapes", cells_json(&r->m, r->cover.price));
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the profiling phase found, as a prices file. */
+#ifndef BRUMM_RESULT_H
+#define BRUMM_RESULT_H
+
+#include <jansson.h>
+
+#include "cover.h"
+#include "measure.h"
+
+/**
+ * struct result - all that was found
+ * @m: the runs
+ * @all: the terms fitted to all runs
+ * @fit: fitted to those of one state
+ * @cover: prices
+ * @states: bit by measure_state
+ */
+struct result {
+	struct measure m;
+	struct fit all;
+	struct fit fit[MEASURE_STATES];
+	struct cover cover;
+	unsigned int states;
+};
+
+/* Fits and prices. 0; -EINVAL: the runs do not tell the terms apart; -ENOMEM. */
+int result_fit(struct result *r);
+
+/* brumm-prices/1; NULL: no memory. */
+json_t *result_json(const struct result *r);
+
+#endif /* BRUMM_RESULT_H */
