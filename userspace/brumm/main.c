@@ -18,6 +18,7 @@ static const struct command {
 	{ "serve", cmd_serve, "memory service: hand out pages that can be taken back" },
 	{ "take-back", cmd_take_back, "tell a memory service to take a cgroup's pages back" },
 	{ "query", cmd_query, "what a memory service handed out, or what a window holds" },
+	{ "profile", cmd_profile, "measure what clean-up takes here, and set the prices" },
 };
 
 static void usage(FILE *f)

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0
+/* brumm profile: measure what clean-up takes here, and set prices after it. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "machine.h"
+#include "profile/prices.h"
+#include "profile/result.h"
+
+#define TRIAL_GROUP	"brumm-profile"
+
+enum mode { MODE_PROFILE, MODE_CHECK, MODE_IF_CHANGED };
+
+struct args {
+	const char *output;
+	enum mode mode;
+	unsigned int states;
+	unsigned int repeat;
+	double tolerance;
+	uint64_t seed;
+	bool no_set, json, quick;
+};
+
+enum {
+	OPT_OUTPUT = 'o', OPT_JSON = 'j', OPT_QUICK = 'q', OPT_REPEAT = 'r',
+	OPT_STATE = 's', OPT_CHECK = 256, OPT_IF_CHANGED, OPT_NO_SET, OPT_SEED,
+	OPT_TOLERANCE,
+};
+
+static const struct argp_option options[] = {
+	{ "output", OPT_OUTPUT, "FILE", 0, "prices file (" PRICES_FILE ")", 0 },
+	{ "no-set", OPT_NO_SET, NULL, 0, "write the file only, leave brumm.price as it is", 0 },
+	{ "check", OPT_CHECK, NULL, 0, "do the prices of the file still fit? Exit with 2 if not", 0 },
+	{ "if-changed", OPT_IF_CHANGED, NULL, 0, "set the prices of the file, and profile only if it is of another machine or kernel", 0 },
+	{ "state", OPT_STATE, "STATE", 0, "fresh: right after preparing; idle: after the machine did something else; both (default)", 0 },
+	{ "repeat", OPT_REPEAT, "N", 0, "runs of each shape (20; with --quick 5)", 0 },
+	{ "quick", OPT_QUICK, NULL, 0, "small shapes and few runs", 0 },
+	{ "seed", OPT_SEED, "N", 0, "of the random shapes (1)", 0 },
+	{ "tolerance", OPT_TOLERANCE, "PERCENT", 0, "with --check: by so much a prediction may be too low (10)", 0 },
+	{ "json", OPT_JSON, NULL, 0, "print JSON", 0 },
+	{ 0 },
+};
+
+static unsigned int parse_state(const char *arg, struct argp_state *state)
+{
+	int s;
+
+	if (!strcmp(arg, "both"))
+		return (1u << MEASURE_STATES) - 1;
+	for (s = 0; s < MEASURE_STATES; s++) {
+		if (!strcmp(arg, measure_states[s]))
+			return 1u << s;
+	}
+	argp_error(state, "'%s' is not a state: fresh, idle or both", arg);
+	return 0;
+}
+
+static uint64_t parse_number(const char *arg, uint64_t least, uint64_t most,
+			     struct argp_state *state)
+{
+	unsigned long long n;
+	char *end;
+
+	errno = 0;
+	n = strtoull(arg, &end, 10);
+	if (errno || end == arg || *end || *arg == '-' || n < least || n > most)
+		argp_error(state, "'%s' is not a number from %llu to %llu", arg,
+			   (unsigned long long)least, (unsigned long long)most);
+	return n;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	switch (key) {
+	case OPT_OUTPUT:
+		a->output = arg;
+		return 0;
+	case OPT_NO_SET:
+		a->no_set = true;
+		return 0;
+	case OPT_CHECK:
+		a->mode = MODE_CHECK;
+		return 0;
+	case OPT_IF_CHANGED:
+		a->mode = MODE_IF_CHANGED;
+		return 0;
+	case OPT_STATE:
+		a->states = parse_state(arg, state);
+		return 0;
+	case OPT_REPEAT:
+		a->repeat = (unsigned int)parse_number(arg, 2, 10000, state);
+		return 0;
+	case OPT_QUICK:
+		a->quick = true;
+		return 0;
+	case OPT_SEED:
+		a->seed = parse_number(arg, 0, UINT32_MAX, state);
+		return 0;
+	case OPT_TOLERANCE:
+		a->tolerance = (double)parse_number(arg, 0, 99, state) / 100;
+		return 0;
+	case OPT_JSON:
+		a->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "'%s'?", arg);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.doc = "Measure what taking memory back costs on this machine, write the prices "
+	       "file, and make its prices those of the root cgroup (brumm.price)."
+	       "\vThe old file and prices stay in force until the new ones are complete.",
+};
+
+/* ---- measuring ---------------------------------------------------------- */
+
+static void show_progress(size_t done, size_t of)
+{
+	if (cli_fancy(stderr))
+		fprintf(stderr, "\r%3zu %% ", done * 100 / (of ? of : 1));
+}
+
+static void end_progress(void)
+{
+	if (cli_fancy(stderr))
+		fputs("\r\033[K", stderr);
+}
+
+/* Opens the trial cgroup and locks it against another profile, or says why not. */
+static int open_trial(void)
+{
+	int group, err = brumm_group_create(TRIAL_GROUP);
+
+	if (err) {
+		cli_fail(err, "cannot make the cgroup " TRIAL_GROUP);
+		return -1;
+	}
+	group = cli_open_group(TRIAL_GROUP);
+	if (group >= 0 && flock(group, LOCK_EX | LOCK_NB)) {
+		cli_error("another brumm profile is running; wait for its end");
+		close(group);
+		return -1;
+	}
+	return group;
+}
+
+static int measure_failed(int err)
+{
+	if (err == -EINTR) {
+		cli_error("interrupted; the prices are as they were");
+	} else if (err == -ENOENT || err == -ENXIO) {
+		cli_error("the module is not loaded; modprobe brumm");
+		return EXIT_UNSUPPORTED;
+	} else if (err == -EINVAL) {
+		cli_error("the runs do not tell the terms apart; try without --quick, and when the machine does little else");
+	} else {
+		cli_fail(err, "cannot measure");
+	}
+	return EXIT_ERROR;
+}
+
+/* Measures into @r. EXIT_FINE, or what went wrong has been said. */
+static int run_trial(const struct args *a, int root, struct result *r)
+{
+	struct measure_options o = {
+		.states = a->states, .repeat = a->repeat, .quick = a->quick,
+		.seed = a->seed, .root = root, .progress = show_progress,
+	};
+	uint64_t now;
+	int err;
+
+	o.group = open_trial();
+	if (o.group < 0)
+		return EXIT_ERROR;
+	err = brumm_group_current(o.group, &now);
+	if (err) {
+		err = cli_knob_failed(o.group, TRIAL_GROUP, "brumm.current",
+				      err);
+		goto out;
+	}
+	r->states = a->states;
+	err = measure(&o, &r->m);
+	end_progress();
+	if (err)
+		err = measure_failed(err);
+out:
+	close(o.group);
+	brumm_group_remove(TRIAL_GROUP);
+	return err;
+}
+
+/* ---- telling ------------------------------------------------------------ */
+
+static void print_result(const struct result *r)
+{
+	const struct cover *c = &r->cover;
+	size_t i;
+	int t;
+
+	printf("%-8s %10s %12s %8s\n", "TERM", "MEAN (ns)", "95 % (+-ns)",
+	       "PRICE");
+	for (t = 0; t < FIT_TERMS; t++)
+		printf("%-8s %10.1f %12.1f %8.0f\n", fit_names[t],
+		       r->all.ns[t], t == FIT_SYSCALL ? r->m.syscall.error :
+							r->all.error[t],
+		       c->price[t]);
+	printf("expected / measured: %.2f (%s, %llu) to %.2f (%s, %llu)\n",
+	       c->least, c->dearest->name,
+	       (unsigned long long)c->dearest->spec.n, c->most,
+	       c->cheapest->name, (unsigned long long)c->cheapest->spec.n);
+	for (i = 0; i < r->m.nr_flush; i++)
+		printf("a page used by %u CPU%s: revoked in %.0f ns (p99 %.0f)\n",
+		       r->m.flush[i].cpus, r->m.flush[i].cpus > 1 ? "s" : "",
+		       r->m.flush[i].ns.mean, r->m.flush[i].ns.p99);
+}
+
+/* ---- modes -------------------------------------------------------------- */
+
+static int set_prices(const struct args *a, const json_t *doc, int root)
+{
+	int err = a->no_set ? 0 : prices_set(doc, root);
+
+	if (!err)
+		return EXIT_FINE;
+	return cli_knob_failed(root, "/", "brumm.price", err);
+}
+
+static int profile(const struct args *a, int root)
+{
+	struct result r = { 0 };
+	json_t *doc = NULL;
+	int err, ret = run_trial(a, root, &r);
+
+	if (ret)
+		goto out;
+	err = result_fit(&r);
+	if (err) {
+		ret = measure_failed(err);
+		goto out;
+	}
+	doc = result_json(&r);
+	err = doc ? prices_write(a->output, doc) : -ENOMEM;
+	if (err) {
+		cli_fail(err, "cannot write %s", a->output);
+		ret = EXIT_ERROR;
+		goto out;
+	}
+	ret = set_prices(a, doc, root);
+	if (a->json)
+		ret = cli_print_json(json_incref(doc)) ?: ret;
+	else
+		print_result(&r);
+out:
+	measure_free(&r.m);
+	json_decref(doc);
+	return ret ? ret : cli_flush();
+}
+
+/* What differs between the fingerprint of @doc and this machine's. */
+static json_t *changes(const json_t *doc)
+{
+	json_t *here = machine_fingerprint(), *list;
+
+	list = here ? machine_differences(json_object_get(doc, "fingerprint"),
+					  here) : NULL;
+	json_decref(here);
+	return list;
+}
+
+static int read_failed(const char *path, int err)
+{
+	if (err == -ENOENT)
+		cli_error("%s: there are no prices yet; run brumm profile", path);
+	else if (err == -EBADMSG)
+		cli_error("%s: not a prices file, or a damaged one; run brumm profile",
+			  path);
+	else
+		cli_fail(err, "%s", path);
+	return EXIT_ERROR;
+}
+
+static int if_changed(const struct args *a, int root)
+{
+	json_t *doc, *list;
+	int err = prices_read(a->output, &doc), ret;
+	bool same;
+
+	if (err && err != -ENOENT && err != -EBADMSG)
+		return read_failed(a->output, err);
+	if (err)
+		return profile(a, root);
+	list = changes(doc);
+	same = list && !json_array_size(list);
+	json_decref(list);
+	/* Until there are new ones, those of another machine are a better guess
+	 * than those that the module came with.
+	 */
+	ret = set_prices(a, doc, root);
+	json_decref(doc);
+	return ret || same ? ret : profile(a, root);
+}
+
+static int print_check(const struct args *a, const json_t *list,
+		       const struct cover *c, bool fits)
+{
+	json_t *what;
+	size_t i;
+
+	if (a->json)
+		return cli_print_json(json_pack("{s:b, s:O, s:f, s:f, s:f, s:f}",
+			"fits", fits, "changed", list, "least", c->least,
+			"most", c->most, "above", c->above,
+			"tolerance", a->tolerance));
+	json_array_foreach((json_t *)list, i, what)
+		printf("changed since: %s\n", json_string_value(what));
+	printf("expected / measured: %.2f (%s) to %.2f (%s); at least %.2f is wanted\n",
+	       c->least, c->dearest->name, c->most, c->cheapest->name,
+	       1 - a->tolerance);
+	printf("the prices %s\n", fits ? "fit" :
+	       "do not fit; run brumm profile");
+	return cli_flush();
+}
+
+static int check(const struct args *a, int root)
+{
+	struct result r = { 0 };
+	double price[FIT_TERMS];
+	json_t *doc, *list = NULL;
+	struct cover c;
+	int err = prices_read(a->output, &doc), ret;
+	bool fits;
+
+	if (err)
+		return read_failed(a->output, err);
+	prices_get(doc, price);
+	ret = run_trial(a, root, &r);
+	if (ret)
+		goto out;
+	list = changes(doc);
+	err = list ? cover_judge(&r.m, price, &c) : -ENOMEM;
+	if (err) {
+		ret = measure_failed(err);
+		goto out;
+	}
+	fits = !json_array_size(list) && c.least >= 1 - a->tolerance;
+	ret = print_check(a, list, &c, fits) ?: fits ? EXIT_FINE : EXIT_MISSED;
+out:
+	measure_free(&r.m);
+	json_decref(list);
+	json_decref(doc);
+	return ret;
+}
+
+int cmd_profile(int argc, char **argv)
+{
+	struct args a = {
+		.output = PRICES_FILE, .states = (1u << MEASURE_STATES) - 1,
+		.seed = 1, .tolerance = 0.1,
+	};
+	int root, ret;
+
+	cli_parse(&argp, argc, argv, &a);
+	if (a.mode == MODE_CHECK)
+		a.quick = true;
+	if (!a.repeat)
+		a.repeat = a.quick ? 5 : 20;
+	cli_catch_signals();
+	root = cli_open_group("/");
+	if (root < 0)
+		return EXIT_ERROR;
+	switch (a.mode) {
+	case MODE_CHECK:
+		ret = check(&a, root);
+		break;
+	case MODE_IF_CHANGED:
+		ret = if_changed(&a, root);
+		break;
+	default:
+		ret = profile(&a, root);
+	}
+	close(root);
+	return ret;
+}
