@@ -11,6 +11,9 @@ V	?= 0
 
 SHELL	:= /bin/bash
 MAKEFLAGS += --no-print-directory
+# 0: leave the accounting out, as the base line for measurements; the module is
+# then built in build/<release>-noquota/.
+QUOTA	?= 1
 kernel	:= $(if $(LANE),-k $(LANE),$(if $(KDIR),-K $(KDIR)))
 lanes	= $(shell awk '!/^[[:space:]]*(\#|$$)/ && $$6 == "$(1)" { print $$1 }' lanes.list)
 has	= $(wildcard $(1)/Makefile)
@@ -21,7 +24,7 @@ all: ## build everything (nothing is installed); LANE= or KDIR= choose the kerne
 	@$(MAKE) module
 
 module: ## build brumm.ko into build/<release>/
-	@scripts/build-module $(kernel) modules V=$(V)
+	@scripts/build-module $(kernel) $(if $(filter 0,$(QUOTA)),-q) modules V=$(V)
 
 bpf: ## build the BPF objects into build/bpf/
 	@$(if $(call has,bpf),$(MAKE) -C bpf,scripts/build-bpf)
@@ -63,7 +66,7 @@ clean: ## remove build/ and out/ (the cache of kernels stays)
 	@rm -rf build out
 
 help: ## this list
-	@echo 'make [TARGET] [LANE=lane | KDIR=folder] [V=1] [W=1]'
+	@echo 'make [TARGET] [LANE=lane | KDIR=folder] [QUOTA=0] [V=1] [W=1]'
 	@echo
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 	@echo

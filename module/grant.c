@@ -51,8 +51,8 @@ static struct mapdb_node *place_for(const struct mapdb_map_args *a, u32 to,
 	place->rights = a->rights;
 	place->depth = p->depth;
 	place->state = MAPDB_PENDING;
-	place->sponsor = mapdb_sponsor_of(a, p, &first);
-	place->pays_lookup = first && (place->sponsor || p->sponsor);
+	mapdb_set_payer(place, mapdb_sponsor_of(a, p, &first));
+	place->pays_lookup = first && (mapdb_payer(place) || p->sponsor);
 	return place;
 }
 
@@ -76,9 +76,9 @@ static int place_tally(struct grant *g, const struct mapdb_node *place,
 		c.n[LEDGER_LOOKUP] = p->pays_lookup ? p->cuts : 0;
 		err = mapdb_tally_add(&g->op->credit, p->sponsor, &c);
 	}
-	if (!err && place->pays_lookup && place->sponsor) {
+	if (!err && place->pays_lookup && mapdb_payer(place)) {
 		place_counts(place, &c);
-		err = mapdb_tally_add(&g->op->credit, place->sponsor, &c);
+		err = mapdb_tally_add(&g->op->credit, mapdb_payer(place), &c);
 	}
 	return err;
 }
@@ -97,7 +97,8 @@ static int children_check(const struct mapdb_map_args *a,
 	if (!n->down)
 		return 0;
 	if (a->rights == n->rights &&
-	    (!n->sponsor || mapdb_sponsor_of(a, p, &first) == n->sponsor))
+	    (!mapdb_payer(n) ||
+	     mapdb_sponsor_of(a, p, &first) == mapdb_payer(n)))
 		return 0;
 	if (mapdb_lineage_first(n->down, p->frame, p->frame + p->pages - 1))
 		return -EINVAL;
@@ -228,8 +229,8 @@ static int verify(struct grant *g, const struct mapdb_node *n,
 		return err;
 	if (p.frame != place->frame || p.pages != place->pages ||
 	    p.depth != place->depth ||
-	    mapdb_sponsor_of(a, &p, &first) != place->sponsor ||
-	    (first && (place->sponsor || p.sponsor)) != place->pays_lookup)
+	    mapdb_sponsor_of(a, &p, &first) != mapdb_payer(place) ||
+	    (first && (mapdb_payer(place) || p.sponsor)) != place->pays_lookup)
 		return -EAGAIN;
 	return children_check(a, n, &p);
 }
@@ -342,18 +343,18 @@ undo:
 static void change_sponsor(struct grant *g, struct mapdb_node *n,
 			   const struct mapdb_node *place)
 {
-	struct mapdb_sponsor *old = n->sponsor;
+	struct mapdb_sponsor *old = mapdb_payer(n);
 	struct ledger_counts was, c;
 
 	mapdb_node_counts(n, &was);
 	if (mapdb_node_is_first(n))
 		mapdb_first_del(n);
-	n->sponsor = place->sponsor;
-	n->pays_map = !!n->sponsor;
-	n->pays_lookup = !!n->sponsor;
-	if (n->sponsor) {
+	mapdb_set_payer(n, mapdb_payer(place));
+	n->pays_map = !!mapdb_payer(n);
+	n->pays_lookup = !!mapdb_payer(n);
+	if (mapdb_payer(n)) {
 		place_counts(place, &c);
-		mapdb_op_pay(g->op, n->sponsor, &c);
+		mapdb_op_pay(g->op, mapdb_payer(n), &c);
 		mapdb_first_add(n);
 	}
 	if (old)
@@ -402,7 +403,7 @@ static int grant_try(struct grant *g)
 {
 	int err, srcu;
 
-	srcu = srcu_read_lock(mapdb_charging);
+	srcu = mapdb_charge_begin();
 	err = scan(g);
 	if (err) {
 		mapdb_tally_free(g->op->credit);
@@ -421,7 +422,7 @@ static int grant_try(struct grant *g)
 		}
 		mapdb_op_settle(g->op);
 	}
-	srcu_read_unlock(mapdb_charging, srcu);
+	mapdb_charge_end(srcu);
 	return err;
 }
 

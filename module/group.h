@@ -16,6 +16,7 @@
 #ifndef BRUMM_GROUP_H
 #define BRUMM_GROUP_H
 
+#include <linux/err.h>
 #include <linux/kernfs.h>
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
@@ -86,22 +87,7 @@ struct brumm_group {
 	struct group_reclaims reclaims;
 };
 
-/* group.c */
-int group_init(void);
-void group_exit(void);
-
-/*
- * References keep a group whose cgroup is gone. What is charged keeps it too,
- * so nodes need none.
- */
-struct mapdb_sponsor *group_get_current(void);
-struct mapdb_sponsor *group_get_fd(int fd);
-void group_put(struct mapdb_sponsor *sp);
-
-/* Is @up the same as @sp or above it? */
-bool group_is_above(struct mapdb_sponsor *up, struct mapdb_sponsor *sp);
-
-/* For the knobs. @css is a memory css whose files are there and stay so. */
+/* group.c for the knobs. @css is a memory css whose files are there and stay so. */
 struct brumm_group *group_get_css(struct cgroup_subsys_state *css);
 struct brumm_group *group_find_css(struct cgroup_subsys_state *css);
 void group_get_state(struct cgroup_subsys_state *css, struct ledger_state *s);
@@ -117,14 +103,76 @@ static inline struct brumm_group *group_of(struct mapdb_sponsor *sp)
 	return container_of(sp, struct brumm_group, sp);
 }
 
+/* Files that are notified. */
+#define KNOB_EVENTS		"brumm.events"
+#define KNOB_EVENTS_LOCAL	"brumm.events.local"
+
+/* For the rest of the module */
+
+#if BRUMM_QUOTA
+/* group.c */
+int group_init(void);
+void group_exit(void);
+
+/*
+ * References keep a group whose cgroup is gone. What is charged keeps it too,
+ * so nodes need none.
+ */
+struct mapdb_sponsor *group_get_current(void);
+struct mapdb_sponsor *group_get_fd(int fd);
+void group_put(struct mapdb_sponsor *sp);
+
+/* Is @up the same as @sp or above it? */
+bool group_is_above(struct mapdb_sponsor *up, struct mapdb_sponsor *sp);
+
 /* knobs.c */
 int knobs_init(void);
 void knobs_exit(void);
 /* Are there brumm.* files? */
 bool knobs_present(void);
+#else
+static inline int group_init(void)
+{
+	return 0;
+}
 
-/* Files that are notified. */
-#define KNOB_EVENTS		"brumm.events"
-#define KNOB_EVENTS_LOCAL	"brumm.events.local"
+static inline void group_exit(void)
+{
+}
+
+static inline struct mapdb_sponsor *group_get_current(void)
+{
+	return NULL;
+}
+
+static inline struct mapdb_sponsor *group_get_fd(int fd)
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
+static inline void group_put(struct mapdb_sponsor *sp)
+{
+}
+
+static inline bool group_is_above(struct mapdb_sponsor *up,
+				  struct mapdb_sponsor *sp)
+{
+	return false;
+}
+
+static inline int knobs_init(void)
+{
+	return 0;
+}
+
+static inline void knobs_exit(void)
+{
+}
+
+static inline bool knobs_present(void)
+{
+	return false;
+}
+#endif
 
 #endif /* BRUMM_GROUP_H */

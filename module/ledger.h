@@ -38,6 +38,15 @@
 
 #include "os.h"
 
+/*
+ * Built with BRUMM_QUOTA=0 nothing is charged to anybody: the database knows of
+ * no sponsor, and this file's functions are not there. That is the base line
+ * for what accounting costs.
+ */
+#ifndef BRUMM_QUOTA
+#define BRUMM_QUOTA	1
+#endif
+
 /* What is counted. The order is that of the files brumm.price and brumm.stat. */
 enum ledger_kind {
 	LEDGER_LOOKUP,		/* first mapping of a sponsored subtree */
@@ -155,11 +164,36 @@ void ledger_init_root(struct ledger *l, const struct ledger_prices *prices);
 void ledger_init(struct ledger *l, struct ledger *parent);
 bool ledger_is_zero(struct ledger *l);
 
+#if BRUMM_QUOTA
 int ledger_try_charge(struct ledger *l, const struct ledger_counts *c);
 int ledger_try_charge_from(struct ledger *l, struct ledger *payer,
 			   const struct ledger_counts *c);
 void ledger_charge(struct ledger *l, const struct ledger_counts *c);
 void ledger_uncharge(struct ledger *l, const struct ledger_counts *c);
+#else
+static inline int ledger_try_charge(struct ledger *l,
+				    const struct ledger_counts *c)
+{
+	return 0;
+}
+
+static inline int ledger_try_charge_from(struct ledger *l,
+					 struct ledger *payer,
+					 const struct ledger_counts *c)
+{
+	return 0;
+}
+
+static inline void ledger_charge(struct ledger *l,
+				 const struct ledger_counts *c)
+{
+}
+
+static inline void ledger_uncharge(struct ledger *l,
+				   const struct ledger_counts *c)
+{
+}
+#endif
 
 u64 ledger_cost(const struct ledger_prices *p, const struct ledger_counts *c);
 u64 ledger_usage(struct ledger *l);

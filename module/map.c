@@ -63,7 +63,7 @@ static struct mapdb_frames *frames_alloc(u32 pages, void *priv)
 
 static void node_first(struct mapdb_node *n, struct mapdb_sponsor *sp)
 {
-	n->sponsor = sp;
+	mapdb_set_payer(n, sp);
 	n->pays_map = !!sp;
 	n->pays_lookup = !!sp;
 }
@@ -91,10 +91,10 @@ int mapdb_alloc(struct mapdb_space *s, u32 start, u32 pages, void *priv)
 	n->rights = BRUMM_RIGHTS_ALL;
 	node_first(n, s->group);
 
-	srcu = srcu_read_lock(mapdb_charging);
-	if (n->sponsor) {
+	srcu = mapdb_charge_begin();
+	if (mapdb_payer(n)) {
 		mapdb_node_counts(n, &c);
-		err = ledger_try_charge(&n->sponsor->ledger, &c);
+		err = ledger_try_charge(&mapdb_payer(n)->ledger, &c);
 		if (err)
 			goto unlock;
 	}
@@ -105,13 +105,13 @@ int mapdb_alloc(struct mapdb_space *s, u32 start, u32 pages, void *priv)
 	up_write(&s->lock);
 	if (err)
 		mapdb_unlink(n);
-	else if (n->sponsor)
+	else if (mapdb_payer(n))
 		mapdb_first_add(n);
 	mutex_unlock(&f->lock);
-	if (err && n->sponsor)
-		ledger_uncharge(&n->sponsor->ledger, &c);
+	if (err && mapdb_payer(n))
+		ledger_uncharge(&mapdb_payer(n)->ledger, &c);
 unlock:
-	srcu_read_unlock(mapdb_charging, srcu);
+	mapdb_charge_end(srcu);
 free:
 	if (err && n)
 		mapdb_node_free(n);
@@ -143,7 +143,7 @@ void mapdb_piece_get(const struct mapdb_node *n, u32 from, u32 pages,
 	p->cuts = (skip > 0) + (skip + p->pages < n->pages);
 	p->pays_map = n->pays_map;
 	p->pays_lookup = n->pays_lookup;
-	p->sponsor = n->sponsor;
+	p->sponsor = mapdb_payer(n);
 }
 
 int mapdb_piece_at(struct mapdb_space *s, u32 from, u32 pages,
@@ -179,7 +179,9 @@ struct mapdb_sponsor *mapdb_sponsor_of(const struct mapdb_map_args *a,
 				       const struct mapdb_piece *p,
 				       bool *first)
 {
-	*first = true;
+	*first = BRUMM_QUOTA;
+	if (!BRUMM_QUOTA)
+		return NULL;
 	if (a->flags & BRUMM_MAP_SPONSOR)
 		return a->sponsor;
 	if (!p->sponsor)
@@ -198,19 +200,19 @@ static void node_derive(struct mapdb_node *n, const struct mapdb_map_args *a,
 	n->pages = p->pages;
 	n->rights = a->rights;
 	n->depth = p->depth + 1;
-	n->sponsor = mapdb_sponsor_of(a, p, &first);
-	n->pays_map = !!n->sponsor;
-	n->pays_lookup = n->sponsor && first;
+	mapdb_set_payer(n, mapdb_sponsor_of(a, p, &first));
+	n->pays_map = !!mapdb_payer(n);
+	n->pays_lookup = mapdb_payer(n) && first;
 }
 
 static int tally_add(struct map_op *op, const struct mapdb_node *n)
 {
 	struct ledger_counts c;
 
-	if (!n->sponsor)
+	if (!mapdb_payer(n))
 		return 0;
 	mapdb_node_counts(n, &c);
-	return mapdb_tally_add(&op->tallies, n->sponsor, &c);
+	return mapdb_tally_add(&op->tallies, mapdb_payer(n), &c);
 }
 
 /*
@@ -306,9 +308,10 @@ static int verify(struct map_op *op, const struct mapdb_node *source,
 	if (err)
 		return err;
 	if (p.frame != n->frame || p.pages != n->pages ||
-	    p.depth + 1 != n->depth || mapdb_sponsor_of(a, &p, &first) != n->sponsor)
+	    p.depth + 1 != n->depth ||
+	    mapdb_sponsor_of(a, &p, &first) != mapdb_payer(n))
 		return -EAGAIN;
-	if (n->sponsor && first != n->pays_lookup)
+	if (mapdb_payer(n) && first != n->pays_lookup)
 		return -EAGAIN;
 	return 0;
 }
@@ -532,15 +535,15 @@ static int map_simple_locked(struct map_op *op, struct mapdb_node *source,
 	if (err)
 		return err;
 	node_derive(n, a, a->to, &p);
-	if (n->sponsor) {
+	if (mapdb_payer(n)) {
 		mapdb_node_counts(n, &c);
-		err = ledger_try_charge(&n->sponsor->ledger, &c);
+		err = ledger_try_charge(&mapdb_payer(n)->ledger, &c);
 		if (err)
 			return err;
 	}
 	err = link_below(op, source, n);
-	if (err && n->sponsor)
-		ledger_uncharge(&n->sponsor->ledger, &c);
+	if (err && mapdb_payer(n))
+		ledger_uncharge(&mapdb_payer(n)->ledger, &c);
 	return err;
 }
 
@@ -571,12 +574,12 @@ static int map_simple(struct map_op *op)
 /* One try: to the end, or undone. */
 static int map_try(struct map_op *op)
 {
-	int srcu = srcu_read_lock(mapdb_charging);
+	int srcu = mapdb_charge_begin();
 	int err = map_simple(op);
 
 	if (err == -EXDEV)
 		err = map_pieces(op);
-	srcu_read_unlock(mapdb_charging, srcu);
+	mapdb_charge_end(srcu);
 	return err;
 }
 

@@ -10,9 +10,6 @@
 
 static struct kmem_cache *node_cache;
 
-DEFINE_STATIC_SRCU(charging);
-struct srcu_struct *const mapdb_charging = &charging;
-
 int mapdb_init(void)
 {
 	BUILD_BUG_ON(sizeof(struct mapdb_node) > 128);
@@ -34,16 +31,6 @@ void mapdb_space_init(struct mapdb_space *s, struct mapdb_sponsor *group)
 	s->group = group;
 }
 
-void mapdb_sponsor_init(struct mapdb_sponsor *sp, struct ledger *parent, u64 id)
-{
-	ledger_init(&sp->ledger, parent);
-	spin_lock_init(&sp->lock);
-	INIT_LIST_HEAD(&sp->first);
-	INIT_LIST_HEAD(&sp->mark);
-	mutex_init(&sp->reclaim);
-	sp->id = id;
-}
-
 /* Nodes */
 
 struct mapdb_node *mapdb_node_alloc(gfp_t gfp)
@@ -51,7 +38,7 @@ struct mapdb_node *mapdb_node_alloc(gfp_t gfp)
 	struct mapdb_node *n = kmem_cache_zalloc(node_cache, gfp);
 
 	if (n)
-		INIT_LIST_HEAD(&n->first);
+		mapdb_first_init(n);
 	return n;
 }
 
@@ -345,30 +332,12 @@ void mapdb_unlink(struct mapdb_node *n)
 		refcount_dec(&f->refs);
 }
 
-void mapdb_first_add(struct mapdb_node *n)
-{
-	struct mapdb_sponsor *sp = n->sponsor;
-
-	spin_lock(&sp->lock);
-	list_add_tail(&n->first, &sp->first);
-	spin_unlock(&sp->lock);
-}
-
-void mapdb_first_del(struct mapdb_node *n)
-{
-	struct mapdb_sponsor *sp = n->sponsor;
-
-	spin_lock(&sp->lock);
-	list_del_init(&n->first);
-	spin_unlock(&sp->lock);
-}
-
 /* What is charged for a node now. */
 void mapdb_node_counts(const struct mapdb_node *n, struct ledger_counts *c)
 {
 	c->n[LEDGER_LOOKUP] = n->pays_lookup;
 	c->n[LEDGER_MAP] = n->pays_map;
-	c->n[LEDGER_PT] = n->sponsor ? n->pages : 0;
+	c->n[LEDGER_PT] = mapdb_payer(n) ? n->pages : 0;
 }
 
 /* Tallies */
@@ -510,7 +479,7 @@ int mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
 
 	if (!sp || !n->pays_map)
 		return 0;
-	t = tally_find(op->credit, n->sponsor);
+	t = tally_find(op->credit, mapdb_payer(n));
 	/* There is a spare one for the usual case of one sponsor. */
 	if (!t && !op->spare_tally)
 		op->spare_tally = kzalloc(sizeof(*t), GFP_NOWAIT);
@@ -518,13 +487,13 @@ int mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
 		return 0;
 	c.n[LEDGER_MAP] = 1;
 	c.n[LEDGER_LOOKUP] = n->pays_lookup;
-	err = ledger_try_charge_from(&n->sponsor->ledger, &sp->ledger, &c);
+	err = ledger_try_charge_from(&mapdb_payer(n)->ledger, &sp->ledger, &c);
 	if (err)
 		return err;
 	if (!t) {
 		t = op->spare_tally;
 		op->spare_tally = NULL;
-		t->sponsor = n->sponsor;
+		t->sponsor = mapdb_payer(n);
 		t->next = op->credit;
 		op->credit = t;
 	}
@@ -608,7 +577,7 @@ static void pay(struct mapdb_op *op, struct mapdb_node *n, bool map,
 	c.n[LEDGER_MAP] = map;
 	c.n[LEDGER_LOOKUP] = lookup;
 	if (map)
-		mapdb_op_pay(op, n->sponsor, &c);
+		mapdb_op_pay(op, mapdb_payer(n), &c);
 }
 
 /* Cut @n in two at @frame. Return: the right piece, a spare node. */
@@ -625,7 +594,7 @@ static struct mapdb_node *split(struct mapdb_op *op, struct mapdb_node *n,
 	r->start = n->start + left;
 	r->frame = frame;
 	r->pages = n->pages - left;
-	r->sponsor = n->sponsor;
+	mapdb_set_payer(r, mapdb_payer(n));
 	r->rights = n->rights;
 	r->depth = n->depth;
 	r->state = n->state;
@@ -639,13 +608,8 @@ static struct mapdb_node *split(struct mapdb_op *op, struct mapdb_node *n,
 	mapdb_link(r, n->up);
 	mapdb_space_insert(n->space, r);
 
-	if (mapdb_node_is_first(n)) {
-		struct mapdb_sponsor *sp = n->sponsor;
-
-		spin_lock(&sp->lock);
-		list_add(&r->first, &n->first);
-		spin_unlock(&sp->lock);
-	}
+	if (mapdb_node_is_first(n))
+		mapdb_first_split(r, n);
 	return r;
 }
 

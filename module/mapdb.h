@@ -177,8 +177,10 @@ struct mapdb_node {
 		struct mapdb_lineage *down;
 		struct mapdb_node *next;
 	};
+#if BRUMM_QUOTA
 	struct mapdb_sponsor *sponsor;
 	struct list_head first;
+#endif
 	u8 rights;
 	u8 depth;
 	u8 state;
@@ -209,10 +211,39 @@ static inline bool mapdb_node_is_root(const struct mapdb_node *n)
 	return n->up == &n->up->frames->root;
 }
 
+/* Who pays, which is nobody where there is no accounting. */
+#if BRUMM_QUOTA
+static inline struct mapdb_sponsor *mapdb_payer(const struct mapdb_node *n)
+{
+	return n->sponsor;
+}
+
+static inline void mapdb_set_payer(struct mapdb_node *n,
+				   struct mapdb_sponsor *sp)
+{
+	n->sponsor = sp;
+}
+
 static inline bool mapdb_node_is_first(const struct mapdb_node *n)
 {
 	return !list_empty(&n->first);
 }
+#else
+static inline struct mapdb_sponsor *mapdb_payer(const struct mapdb_node *n)
+{
+	return NULL;
+}
+
+static inline void mapdb_set_payer(struct mapdb_node *n,
+				   struct mapdb_sponsor *sp)
+{
+}
+
+static inline bool mapdb_node_is_first(const struct mapdb_node *n)
+{
+	return false;
+}
+#endif
 
 /* May a fault be served? Either lock is held. */
 static inline bool mapdb_node_serves(const struct mapdb_node *n)
@@ -252,8 +283,6 @@ struct mapdb_unmap_result {
 int mapdb_init(void);
 void mapdb_exit(void);
 void mapdb_space_init(struct mapdb_space *s, struct mapdb_sponsor *group);
-void mapdb_sponsor_init(struct mapdb_sponsor *sp, struct ledger *parent,
-			u64 id);
 struct mapdb_node *mapdb_find(struct mapdb_space *s, u32 page);
 struct mapdb_node *mapdb_find_from(struct mapdb_space *s, u32 page);
 
@@ -270,6 +299,8 @@ int mapdb_unmap(struct mapdb_space *s, struct mapdb_space *actor, u32 start,
 void mapdb_release(struct mapdb_space *s);
 
 /* reclaim.c */
+void mapdb_sponsor_init(struct mapdb_sponsor *sp, struct ledger *parent,
+			u64 id);
 int mapdb_reclaim(struct mapdb_sponsor *sp, struct mapdb_unmap_result *res);
 void mapdb_settle(void);
 int mapdb_reclaim_settled(struct mapdb_sponsor *sp,

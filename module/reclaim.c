@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The mapping database: revoke all that a sponsor pays for.
+ * The mapping database: sponsors, and how all that one pays for is revoked.
  *
  * Contract: what was charged before the reclaim began is gone when it returns,
  * whoever's windows it was in. It finds that by the list of the sponsor's first
@@ -8,6 +8,51 @@
  * the list keeps it from following somebody who maps as fast as it revokes.
  */
 #include "tree.h"
+
+DEFINE_STATIC_SRCU(charging);
+struct srcu_struct *const mapdb_charging = &charging;
+
+void mapdb_sponsor_init(struct mapdb_sponsor *sp, struct ledger *parent, u64 id)
+{
+	ledger_init(&sp->ledger, parent);
+	spin_lock_init(&sp->lock);
+	INIT_LIST_HEAD(&sp->first);
+	INIT_LIST_HEAD(&sp->mark);
+	mutex_init(&sp->reclaim);
+	sp->id = id;
+}
+
+/* First nodes */
+
+void mapdb_first_add(struct mapdb_node *n)
+{
+	struct mapdb_sponsor *sp = mapdb_payer(n);
+
+	spin_lock(&sp->lock);
+	list_add_tail(&n->first, &sp->first);
+	spin_unlock(&sp->lock);
+}
+
+void mapdb_first_del(struct mapdb_node *n)
+{
+	struct mapdb_sponsor *sp = mapdb_payer(n);
+
+	spin_lock(&sp->lock);
+	list_del_init(&n->first);
+	spin_unlock(&sp->lock);
+}
+
+/* @r was cut off from @n. */
+void mapdb_first_split(struct mapdb_node *r, struct mapdb_node *n)
+{
+	struct mapdb_sponsor *sp = mapdb_payer(n);
+
+	spin_lock(&sp->lock);
+	list_add(&r->first, &n->first);
+	spin_unlock(&sp->lock);
+}
+
+/* Reclaim */
 
 /* The oldest first node of a sponsor up to the mark; its tree is locked. */
 static struct mapdb_node *lock_first(struct mapdb_sponsor *sp)

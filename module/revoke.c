@@ -248,11 +248,11 @@ static void finish_uncharge(struct mapdb_op *op)
 	for (i = 0; i < op->nr; i++) {
 		struct mapdb_node *n = op->batch[i];
 
-		if (n->sponsor != sp) {
+		if (mapdb_payer(n) != sp) {
 			if (sp)
 				ledger_uncharge(&sp->ledger, &sum);
 			sum = (struct ledger_counts){};
-			sp = n->sponsor;
+			sp = mapdb_payer(n);
 		}
 		if (sp) {
 			mapdb_node_counts(n, &c);
@@ -413,7 +413,7 @@ static int reserve_below(struct mapdb_op *op, struct mapdb_walk *w,
 			 struct mapdb_node *n, u32 lo, u32 hi)
 {
 	struct mapdb_frames *f = mapdb_node_frames(n);
-	struct mapdb_sponsor *sp = n->sponsor;
+	struct mapdb_sponsor *sp = mapdb_payer(n);
 	unsigned int steps = 0;
 	int err = 0;
 
@@ -456,8 +456,8 @@ static int reserve_holes(struct mapdb_op *op, struct mapdb_space *s, u32 start,
 		mapdb_overlap(n, at, end, &lo, &hi);
 		at = mapdb_node_end(n);
 		if (self && is_hole(n, lo, hi))
-			err = mapdb_op_reserve(op, n->sponsor, n);
-		if (!err && n->sponsor && holes_below(n, lo, hi))
+			err = mapdb_op_reserve(op, mapdb_payer(n), n);
+		if (!err && mapdb_payer(n) && holes_below(n, lo, hi))
 			err = reserve_below(op, w, n, lo, hi);
 		mapdb_frames_unlock(f);
 		cond_resched();
@@ -475,10 +475,12 @@ static bool needs_no_credit(const struct mapdb_node *n, u32 start, u32 end,
 {
 	u32 lo, hi;
 
+	if (!BRUMM_QUOTA)
+		return true;
 	if (mapdb_node_end(n) < end)
 		return false;
 	mapdb_overlap(n, start, end, &lo, &hi);
-	return !n->sponsor ||
+	return !mapdb_payer(n) ||
 	       (!(self && is_hole(n, lo, hi)) && !holes_below(n, lo, hi));
 }
 

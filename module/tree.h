@@ -83,6 +83,19 @@ struct mapdb_revoke {
  */
 extern struct srcu_struct *const mapdb_charging;
 
+static inline int mapdb_charge_begin(void)
+	__acquires(mapdb_charging)
+{
+	return BRUMM_QUOTA ? srcu_read_lock(mapdb_charging) : 0;
+}
+
+static inline void mapdb_charge_end(int srcu)
+	__releases(mapdb_charging)
+{
+	if (BRUMM_QUOTA)
+		srcu_read_unlock(mapdb_charging, srcu);
+}
+
 /* nodes and lineages */
 struct mapdb_node *mapdb_node_alloc(gfp_t gfp);
 void mapdb_node_free(struct mapdb_node *n);
@@ -110,8 +123,6 @@ int mapdb_frames_wait_killable(struct mapdb_frames *f, unsigned long change);
 bool mapdb_space_insert(struct mapdb_space *s, struct mapdb_node *n);
 void mapdb_link(struct mapdb_node *n, struct mapdb_lineage *up);
 void mapdb_unlink(struct mapdb_node *n);
-void mapdb_first_add(struct mapdb_node *n);
-void mapdb_first_del(struct mapdb_node *n);
 
 /* The part of a node that lies in a range of its space, in frames. */
 static inline void mapdb_overlap(const struct mapdb_node *n, u32 start, u32 end,
@@ -188,6 +199,35 @@ enum mapdb_revoked {
 
 enum mapdb_revoked mapdb_revoke_self(struct mapdb_op *op, struct mapdb_node *n,
 				     u32 lo, u32 hi);
+
+/* reclaim.c */
+#if BRUMM_QUOTA
+void mapdb_first_add(struct mapdb_node *n);
+void mapdb_first_del(struct mapdb_node *n);
+void mapdb_first_split(struct mapdb_node *r, struct mapdb_node *n);
+
+static inline void mapdb_first_init(struct mapdb_node *n)
+{
+	INIT_LIST_HEAD(&n->first);
+}
+#else
+static inline void mapdb_first_add(struct mapdb_node *n)
+{
+}
+
+static inline void mapdb_first_del(struct mapdb_node *n)
+{
+}
+
+static inline void mapdb_first_split(struct mapdb_node *r,
+				     struct mapdb_node *n)
+{
+}
+
+static inline void mapdb_first_init(struct mapdb_node *n)
+{
+}
+#endif
 
 /* walk.c */
 struct mapdb_walk *mapdb_walk_alloc(gfp_t gfp);

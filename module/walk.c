@@ -301,7 +301,7 @@ static int reserve_cuts(struct mapdb_op *op, struct mapdb_walk *w,
 		if (!n)
 			break;
 		f = mapdb_node_frames(n);
-		sp = n->sponsor;
+		sp = mapdb_payer(n);
 		l = n->down;
 		mapdb_overlap(n, at, end, &lo, &hi);
 		at = mapdb_node_end(n);
@@ -344,12 +344,14 @@ int mapdb_reduce(struct mapdb_space *s, u32 start, u32 pages, bool self,
 {
 	struct mapdb_walk *w = mapdb_walk_alloc(GFP_KERNEL);
 	struct mapdb_op op;
-	int err;
+	int err = 0;
 
 	if (!w)
 		return -ENOMEM;
 	mapdb_op_init(&op, s);
-	err = reserve_cuts(&op, w, s, start, start + pages, self, rights);
+	if (BRUMM_QUOTA)
+		err = reserve_cuts(&op, w, s, start, start + pages, self,
+				   rights);
 	if (!err)
 		reduce_range(&op, w, s, start, start + pages, self, rights);
 	*res = op.res;
@@ -362,6 +364,8 @@ int mapdb_reduce(struct mapdb_space *s, u32 start, u32 pages, bool self,
 
 static void info_set(struct mapdb_info *info, const struct mapdb_node *n)
 {
+	struct mapdb_sponsor *sp = mapdb_payer(n);
+
 	*info = (struct mapdb_info){
 		.start = n->start,
 		.pages = n->pages,
@@ -369,7 +373,7 @@ static void info_set(struct mapdb_info *info, const struct mapdb_node *n)
 		.depth = n->depth,
 		.root = mapdb_node_is_root(n),
 		.first = mapdb_node_is_first(n),
-		.sponsor = n->sponsor ? n->sponsor->id : 0,
+		.sponsor = sp ? sp->id : 0,
 	};
 }
 

@@ -57,11 +57,14 @@ class Lane:
         """Built by us with every checker on, nothing modular."""
         return self.name.startswith("debug")
 
-    def brumm_ko(self):
-        """The module under test."""
-        path = REPO / "build" / self.release / "brumm.ko"
+    def brumm_ko(self, quota=True):
+        """The module under test, with accounting or without."""
+        folder = self.release if quota else self.release + "-noquota"
+        path = REPO / "build" / folder / "brumm.ko"
         if not path.is_file():
-            raise Trouble(f"{path} is missing; run: make LANE={self.name} module")
+            variant = "" if quota else "QUOTA=0 "
+            raise Trouble(f"{path} is missing; run: make LANE={self.name} "
+                          f"{variant}module")
         return path
 
     def _module_files(self):
