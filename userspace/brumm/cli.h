@@ -28,6 +28,7 @@ int cmd_serve(int argc, char **argv);
 int cmd_take_back(int argc, char **argv);
 int cmd_query(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
 
 /* "brumm COMMAND", for messages. */
 extern char cli_name[64];

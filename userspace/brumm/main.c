@@ -19,6 +19,7 @@ static const struct command {
 	{ "take-back", cmd_take_back, "tell a memory service to take a cgroup's pages back" },
 	{ "query", cmd_query, "what a memory service handed out, or what a window holds" },
 	{ "profile", cmd_profile, "measure what clean-up takes here, and set the prices" },
+	{ "bench", cmd_bench, "how long taking back takes here, beside what Linux has" },
 };
 
 static void usage(FILE *f)

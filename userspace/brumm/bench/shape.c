@@ -116,9 +116,10 @@ int shape_base(struct shape *s)
 	return err;
 }
 
-static int map_node(struct shape *s, uint64_t i)
+int shape_map(struct shape *s, uint64_t i)
 {
-	const struct shape_node *n = &s->nodes[i], *up = &s->nodes[n->parent];
+	const struct shape_node *n = &s->nodes[i + 1];
+	const struct shape_node *up = &s->nodes[n->parent];
 
 	return brumm_map(s->views[up->window].fd, &(struct brumm_map){
 		.source = (up->start + (uint64_t)n->from) * PAGE,
@@ -127,14 +128,6 @@ static int map_node(struct shape *s, uint64_t i)
 		.fd = n->window == up->window ? -1 : s->views[n->window].fd,
 		.rights = BRUMM_RIGHTS_ALL & ~BRUMM_RIGHT_X,
 	});
-}
-
-int shape_map(struct shape *s, uint64_t i)
-{
-	int err = map_node(s, i + 1);
-
-	s->cost.map_calls += !err;
-	return err;
 }
 
 int shape_touch(struct shape *s)
@@ -173,6 +166,7 @@ int shape_make(struct shape *s)
 	for (i = 0; i < shape_mappings(s) && !err; i++)
 		err = cli_signal() ? -EINTR : shape_map(s, i);
 	s->cost.prepare_ns += cli_now() - start;
+	s->cost.map_calls += i;
 	if (!err && s->spec.touch)
 		err = shape_touch(s);
 	return err;

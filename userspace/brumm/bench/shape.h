@@ -86,9 +86,9 @@ enum shape_by {
 
 /**
  * struct shape_cost - what making it took
- * @prepare_ns: ALLOC and all MAPs
+ * @prepare_ns: ALLOC, and the MAPs that shape_make() made
  * @touch_ns: the page faults
- * @map_calls: MAPs
+ * @map_calls: those MAPs
  * @nodes: nodes of the tree, the base included
  * @pages: pages of them: as many page-table entries once it was touched
  * @frames: pages of memory
@@ -130,7 +130,10 @@ int shape_make(struct shape *s);
 /* Step by step. */
 int shape_open(struct shape *s);	/* windows and their views */
 int shape_base(struct shape *s);	/* ALLOC */
-/* Derives mapping @i of 0..n-1; in order, as parents come before children. */
+/*
+ * Derives mapping @i of 0..n-1; in order, as parents come before children.
+ * Mappings from the base may be made in any order, and by several threads.
+ */
 int shape_map(struct shape *s, uint64_t i);
 int shape_touch(struct shape *s);
 /* Revokes mapping @i alone (SELF); a leaf if done from the last to the first. */

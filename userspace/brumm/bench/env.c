@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Where the benchmarks run: cgroup, prices, CPUs, noise floors. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define OWN_GROUP	"brumm-bench"
+#define NODE_SIZE	"/sys/kernel/slab/brumm_node/object_size"
+#define NOISE_ROUNDS	2000u
+/* Enough for all of it; what it is for is that the budget is looked at. */
+#define BUDGET_NS	(1000 * 1000000000ull)
+
+static FILE *open_at(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (fd >= 0 && !f)
+		close(fd);
+	return f;
+}
+
+/* Somebody else's run in there would be in our counts. */
+static bool populated(int group)
+{
+	FILE *f = open_at(group, "cgroup.procs");
+	bool some = f && fgetc(f) != EOF;
+
+	if (f)
+		fclose(f);
+	return some;
+}
+
+static int open_own_group(struct bench_env *env)
+{
+	int err = brumm_group_create(OWN_GROUP);
+
+	if (err) {
+		cli_fail(err, "cannot make the cgroup %s; going on in that of this program (--cgroup names another)",
+			 OWN_GROUP);
+		return 0;
+	}
+	env->group = brumm_group_open(OWN_GROUP);
+	if (env->group < 0)
+		return env->group;
+	if (populated(env->group)) {
+		cli_error("another run is going on in the cgroup %s; wait for it, or name another one by --cgroup",
+			  OWN_GROUP);
+		return -EBUSY;
+	}
+	env->made = true;
+	/* Fails without knobs; then there is no budget to look at. */
+	brumm_group_set_max(env->group, BUDGET_NS);
+	return 0;
+}
+
+static int enter(struct bench_env *env, const char *group)
+{
+	int err;
+
+	if (group)
+		env->group = cli_open_group(group);
+	else if ((err = open_own_group(env)))
+		return err;
+	if (group && env->group < 0)
+		return -ENOENT;
+	if (env->group < 0) {
+		env->group = env->home < 0 ? -1 : dup(env->home);
+		return 0;
+	}
+	err = cli_enter_group(env->group);
+	if (err)
+		cli_fail(err, "cannot enter the cgroup");
+	return err;
+}
+
+static int look_at_module(struct bench_env *env)
+{
+	struct brumm_info info;
+	int fd = brumm_open(0), err;
+
+	if (fd < 0) {
+		if (fd == -ENOENT)
+			cli_error("there is no " BRUMM_DEVICE ": the module is not loaded; modprobe brumm");
+		else
+			cli_fail(fd, BRUMM_DEVICE);
+		return fd;
+	}
+	err = brumm_info(fd, &info);
+	close(fd);
+	if (err) {
+		cli_fail(err, BRUMM_DEVICE " does not answer");
+		return err;
+	}
+	if (info.cgroup)
+		env->config = BENCH_USED;
+	else if (info.features & BRUMM_FEATURE_CGROUP)
+		env->config = BENCH_AVAILABLE;
+	else
+		env->config = BENCH_DISABLED;
+	return 0;
+}
+
+static int take_price(const char *kind, uint64_t ns, void *arg)
+{
+	struct bench_prices *p = arg;
+
+	p->known = true;
+	if (!strcmp(kind, "lookup"))
+		p->lookup = ns;
+	else if (!strcmp(kind, "map"))
+		p->map = ns;
+	else if (!strcmp(kind, "pt"))
+		p->pt = ns;
+	return 0;
+}
+
+static void look_at_cpus(struct bench_env *env)
+{
+	cpu_set_t set;
+	unsigned int i;
+
+	if (!sched_getaffinity(0, sizeof(set), &set))
+		for (i = 0; i < CPU_SETSIZE &&
+		     env->nr_cpus < ARRAY_SIZE(env->cpus); i++)
+			if (CPU_ISSET(i, &set))
+				env->cpus[env->nr_cpus++] = i;
+	if (!env->nr_cpus)
+		env->nr_cpus = 1;
+	bench_pin(env->cpus[0]);
+}
+
+static uint64_t node_bytes(void)
+{
+	FILE *f = fopen(NODE_SIZE, "re");
+	unsigned long bytes = 0;
+
+	if (f && fscanf(f, "%lu", &bytes) != 1)
+		bytes = 0;
+	if (f)
+		fclose(f);
+	return bytes;
+}
+
+int bench_env_open(struct bench_env *env, const char *group)
+{
+	struct shape_counts c;
+	int err;
+
+	memset(env, 0, sizeof(*env));
+	env->group = -1;
+	env->home = brumm_group_open_pid(0);
+	err = enter(env, group);
+	if (!err)
+		err = look_at_module(env);
+	if (err)
+		return err;
+	if (env->group >= 0) {
+		brumm_group_id(env->group, &env->id);
+		brumm_group_name(env->group, env->name, sizeof(env->name));
+		brumm_group_price(env->group, take_price, &env->prices);
+		env->knobs = bench_stat(env, &c);
+	}
+	env->node_bytes = node_bytes();
+	look_at_cpus(env);
+	return 0;
+}
+
+void bench_env_close(struct bench_env *env)
+{
+	if (env->home >= 0) {
+		cli_enter_group(env->home);
+		close(env->home);
+	}
+	if (env->group >= 0)
+		close(env->group);
+	if (env->made)
+		brumm_group_remove(OWN_GROUP);
+}
+
+void bench_pin(unsigned int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* For what the scheduler may place: another program that takes part. */
+void bench_unpin(const struct bench_env *env)
+{
+	cpu_set_t set;
+	unsigned int i;
+
+	CPU_ZERO(&set);
+	for (i = 0; i < env->nr_cpus; i++)
+		CPU_SET(env->cpus[i], &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Time from one read of the clock to the next, with an ioctl between or not. */
+static json_t *floor_of(int window, double *ns)
+{
+	struct brumm_info info;
+	unsigned int i;
+	uint64_t start;
+
+	for (i = 0; i < NOISE_ROUNDS; i++) {
+		start = cli_now();
+		if (window >= 0 && brumm_info(window, &info))
+			return NULL;
+		ns[i] = (double)(cli_now() - start);
+	}
+	return bench_distribution(ns, NOISE_ROUNDS);
+}
+
+json_t *bench_noise(struct bench_env *env)
+{
+	double *ns = calloc(NOISE_ROUNDS, sizeof(*ns));
+	int window = brumm_open(0);
+	json_t *clock, *ioctl = NULL;
+
+	if (!ns || window < 0) {
+		free(ns);
+		return NULL;
+	}
+	clock = floor_of(-1, ns);
+	ioctl = floor_of(window, ns);
+	close(window);
+	free(ns);
+	env->prices.syscall = (uint64_t)json_number_value(
+				json_object_get(ioctl, "median"));
+	return json_pack("{s:o, s:o}", "clock_ns", clock, "ioctl_ns", ioctl);
+}
+
+json_t *bench_prices_json(const struct bench_env *env)
+{
+	const struct bench_prices *p = &env->prices;
+
+	if (!p->known)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:o}",
+			 "lookup", cli_json_time(p->lookup),
+			 "map", cli_json_time(p->map),
+			 "pt", cli_json_time(p->pt),
+			 "syscall", cli_json_time(p->syscall));
+}
+
+int64_t bench_kernel_bytes(const struct bench_env *env)
+{
+	unsigned long long value;
+	int64_t sum = -1;
+	char key[64];
+	FILE *f;
+
+	/* The root's would be that of the whole machine. */
+	if (env->group < 0 || !strcmp(env->name, "/"))
+		return -1;
+	f = open_at(env->group, "memory.stat");
+	while (f && fscanf(f, "%63s %llu", key, &value) == 2)
+		if (!strcmp(key, "slab") || !strcmp(key, "percpu") ||
+		    !strcmp(key, "pagetables"))
+			sum = (sum < 0 ? 0 : sum) + (int64_t)value;
+	if (f)
+		fclose(f);
+	return sum;
+}
+
+static int take_count(const char *key, uint64_t value, void *arg)
+{
+	struct shape_counts *c = arg;
+
+	if (!strcmp(key, "lookup_count"))
+		c->lookup = value;
+	else if (!strcmp(key, "map_count"))
+		c->map = value;
+	else if (!strcmp(key, "pt_count"))
+		c->pt = value;
+	return 0;
+}
+
+bool bench_stat(const struct bench_env *env, struct shape_counts *c)
+{
+	*c = (struct shape_counts){ 0 };
+	return env->group >= 0 && !brumm_group_stat(env->group, take_count, c);
+}
+
+uint64_t bench_predict(const struct bench_env *env,
+		       const struct shape_counts *c, uint64_t calls)
+{
+	const struct bench_prices *p = &env->prices;
+
+	return calls * p->syscall + c->lookup * p->lookup + c->map * p->map +
+	       c->pt * p->pt;
+}
+
+void bench_prices_from(struct bench_env *env, const json_t *prices)
+{
+	struct bench_prices *p = &env->prices;
+
+	p->known = json_is_object(prices);
+	p->lookup = (uint64_t)json_integer_value(json_object_get(prices, "lookup"));
+	p->map = (uint64_t)json_integer_value(json_object_get(prices, "map"));
+	p->pt = (uint64_t)json_integer_value(json_object_get(prices, "pt"));
+	p->syscall = (uint64_t)json_integer_value(json_object_get(prices,
+								  "syscall"));
+}
