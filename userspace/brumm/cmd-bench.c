@@ -15,6 +15,7 @@ struct args {
 	const char *group;
 	const char *output;
 	const char *resume;
+	const char *prices;
 	bool json, list;
 	bool planned;		/* an option said what to do */
 };
@@ -22,7 +23,7 @@ struct args {
 enum {
 	OPT_REPEAT = 'r', OPT_SIZE = 's', OPT_SEED = 'S', OPT_CPUS = 'c',
 	OPT_JSON = 'j', OPT_OUTPUT = 'o', OPT_RESUME = 'R', OPT_LIST = 'l',
-	OPT_BY = 'b', OPT_GROUP = 'g', OPT_RANGE = 256, OPT_UNTOUCHED,
+	OPT_BY = 'b', OPT_GROUP = 'g', OPT_RANGE = 256, OPT_UNTOUCHED, OPT_PRICES,
 };
 
 static const struct argp_option options[] = {
@@ -35,6 +36,7 @@ static const struct argp_option options[] = {
 	{ "by", OPT_BY, "HOW", 0, "what takes shapes back: unmap, unmap-self, reclaim or close (unmap)", 1 },
 	{ "untouched", OPT_UNTOUCHED, NULL, 0, "leave the pages without page-table entries", 1 },
 	{ "cgroup", OPT_GROUP, "CGROUP", 0, "run there; / is the root, where nobody is charged (one of its own)", 1 },
+	{ "prices", OPT_PRICES, "FILE", 0, "predict by these, of brumm profile (by those in force)", 1 },
 	{ "output", OPT_OUTPUT, "FILE", 0, "write the results there, as they come", 2 },
 	{ "resume", OPT_RESUME, "FILE", 0, "go on with a run that was ended early", 2 },
 	{ "json", OPT_JSON, NULL, 0, "print JSON", 2 },
@@ -116,6 +118,9 @@ static error_t parse_plan(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_BY:
 		p->by = by(state, arg);
+		break;
+	case OPT_PRICES:
+		a->prices = arg;
 		break;
 	case OPT_UNTOUCHED:
 		p->touch = false;
@@ -428,6 +433,9 @@ static int start(const struct args *a, struct bench_plan *p,
 			  p->cpus, env->nr_cpus);
 		return -EINVAL;
 	}
+	err = a->prices ? bench_prices_read(env, a->prices) : 0;
+	if (err)
+		return err;
 	err = bench_store_new(a->output, make_head(p, env), store);
 	if (err == -EEXIST)
 		cli_error("%s.partial is what a run left that was killed; go on with it by --resume %s, or remove it",

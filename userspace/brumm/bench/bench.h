@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "../cli.h"
+#include "../profile/fit.h"
 #include "shape.h"
 
 #define BENCH_PAGE	4096ull
@@ -47,9 +48,11 @@ struct bench_plan {
 
 enum bench_config { BENCH_DISABLED, BENCH_AVAILABLE, BENCH_USED };
 
+/* @read: from a file of brumm profile; @tail: which has the 99th percentiles. */
 struct bench_prices {
-	bool known;
+	bool known, read, tail;
 	uint64_t lookup, map, pt, syscall;
+	double p99[FIT_TERMS];
 };
 
 /**
@@ -130,13 +133,16 @@ void bench_unpin(const struct bench_env *env);
 /* Floors of the clock and of a system call; the latter becomes a price. */
 json_t *bench_noise(struct bench_env *env);
 json_t *bench_prices_json(const struct bench_env *env);
+/* Those of a file instead of those in force; says what is wrong with it. */
+int bench_prices_read(struct bench_env *env, const char *path);
+/* Those of bench_prices_json(). */
 void bench_prices_from(struct bench_env *env, const json_t *prices);
 /* Kernel memory of the cgroup (slab, per-CPU, page tables); or -1. */
 int64_t bench_kernel_bytes(const struct bench_env *env);
 bool bench_stat(const struct bench_env *env, struct shape_counts *c);
-/* Eq. 1 with the prices in force. */
-uint64_t bench_predict(const struct bench_env *env,
-		       const struct shape_counts *c, uint64_t calls);
+/* Counts, and Eq. 1 with the prices: predicted_ns, predicted_p99_ns. */
+int bench_put_prediction(const struct bench_env *env, json_t *result,
+			 const struct shape_counts *c, uint64_t calls);
 
 /* report.c: parts of results. -ENOMEM, or 0. */
 int bench_put(json_t *result, const char *key, uint64_t value);

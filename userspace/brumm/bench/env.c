@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../profile/prices.h"
 #include "bench.h"
 
 #define OWN_GROUP	"brumm-bench"
@@ -235,9 +236,50 @@ json_t *bench_noise(struct bench_env *env)
 	ioctl = floor_of(window, ns);
 	close(window);
 	free(ns);
-	env->prices.syscall = (uint64_t)json_number_value(
-				json_object_get(ioctl, "median"));
+	if (!env->prices.read)
+		env->prices.syscall = (uint64_t)json_number_value(
+					json_object_get(ioctl, "median"));
 	return json_pack("{s:o, s:o}", "clock_ns", clock, "ioctl_ns", ioctl);
+}
+
+static int take_terms(struct bench_prices *p, const json_t *doc)
+{
+	const json_t *terms = json_object_get(doc, "terms"), *p99;
+	double ns[FIT_TERMS];
+	int t, err = prices_get(doc, ns);
+
+	if (err)
+		return err;
+	p->known = true;
+	p->syscall = (uint64_t)ns[FIT_SYSCALL];
+	p->lookup = (uint64_t)ns[FIT_LOOKUP];
+	p->map = (uint64_t)ns[FIT_MAP];
+	p->pt = (uint64_t)ns[FIT_PT];
+	p->tail = true;
+	for (t = 0; t < FIT_TERMS; t++) {
+		p99 = json_object_get(json_object_get(terms, fit_names[t]),
+				      "p99");
+		p->tail &= json_is_number(p99);
+		p->p99[t] = json_number_value(p99);
+	}
+	return 0;
+}
+
+int bench_prices_read(struct bench_env *env, const char *path)
+{
+	json_t *doc;
+	int err = prices_read(path, &doc);
+
+	if (!err) {
+		err = take_terms(&env->prices, doc);
+		json_decref(doc);
+	}
+	if (err == -EBADMSG)
+		cli_error("%s: not a prices file; brumm profile makes one", path);
+	else if (err)
+		cli_fail(err, "%s", path);
+	env->prices.read = !err;
+	return err;
 }
 
 json_t *bench_prices_json(const struct bench_env *env)
@@ -253,6 +295,22 @@ json_t *bench_prices_json(const struct bench_env *env)
 			 "syscall", cli_json_time(p->syscall));
 }
 
+/*
+ * memory.stat is behind by what CPUs have not handed on yet. A read of cpu.stat
+ * hands it on (up to Linux 6.14, where each controller got a tree of its own);
+ * what a CPU keeps in stock, up to a page, it does not tell.
+ */
+static void flush_stat(const struct bench_env *env)
+{
+	char text[4096];
+	FILE *f = open_at(env->group, "cpu.stat");
+
+	while (f && fgets(text, sizeof(text), f))
+		;
+	if (f)
+		fclose(f);
+}
+
 int64_t bench_kernel_bytes(const struct bench_env *env)
 {
 	unsigned long long value;
@@ -263,6 +321,7 @@ int64_t bench_kernel_bytes(const struct bench_env *env)
 	/* The root's would be that of the whole machine. */
 	if (env->group < 0 || !strcmp(env->name, "/"))
 		return -1;
+	flush_stat(env);
 	f = open_at(env->group, "memory.stat");
 	while (f && fscanf(f, "%63s %llu", key, &value) == 2)
 		if (!strcmp(key, "slab") || !strcmp(key, "percpu") ||
@@ -292,13 +351,36 @@ bool bench_stat(const struct bench_env *env, struct shape_counts *c)
 	return env->group >= 0 && !brumm_group_stat(env->group, take_count, c);
 }
 
-uint64_t bench_predict(const struct bench_env *env,
-		       const struct shape_counts *c, uint64_t calls)
+static uint64_t predict(const struct bench_prices *p,
+			const struct shape_counts *c, uint64_t calls)
 {
-	const struct bench_prices *p = &env->prices;
-
 	return calls * p->syscall + c->lookup * p->lookup + c->map * p->map +
 	       c->pt * p->pt;
+}
+
+static double predict_tail(const struct bench_prices *p,
+			   const struct shape_counts *c, uint64_t calls)
+{
+	return (double)calls * p->p99[FIT_SYSCALL] +
+	       (double)c->lookup * p->p99[FIT_LOOKUP] +
+	       (double)c->map * p->p99[FIT_MAP] +
+	       (double)c->pt * p->p99[FIT_PT];
+}
+
+int bench_put_prediction(const struct bench_env *env, json_t *r,
+			 const struct shape_counts *c, uint64_t calls)
+{
+	const struct bench_prices *p = &env->prices;
+	json_t *ns = p->known ? cli_json_time(predict(p, c, calls)) :
+				json_null();
+
+	if (bench_put_counts(r, "counts", c) ||
+	    json_object_set_new(r, "predicted_ns", ns))
+		return -ENOMEM;
+	if (!p->tail)
+		return 0;
+	return bench_put(r, "predicted_p99_ns",
+			 (uint64_t)predict_tail(p, c, calls));
 }
 
 void bench_prices_from(struct bench_env *env, const json_t *prices)

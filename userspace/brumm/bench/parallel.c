@@ -97,13 +97,11 @@ static int put_times(const struct bench_env *env, const struct team *t,
 	    bench_put(r, "reclaim_ns", end - unmap) ||
 	    bench_put(r, "total_ns", mapped - start + end - unmap) ||
 	    bench_put(r, "map_calls", task->size) ||
-	    bench_put(r, "pages", c->pt) || bench_put_counts(r, "counts", c) ||
+	    bench_put(r, "pages", c->pt) ||
 	    json_object_set_new(r, "by", json_string("unmap")))
 		return -ENOMEM;
 	/* Serial work: what it takes if they do not disturb each other. */
-	return json_object_set_new(r, "predicted_ns", env->prices.known ?
-		cli_json_time(bench_predict(env, c, c->lookup)) : json_null()) ?
-		-ENOMEM : 0;
+	return bench_put_prediction(env, r, c, c->lookup);
 }
 
 static uint64_t share(uint64_t n, unsigned int i, unsigned int nr)

@@ -180,14 +180,11 @@ static int put_counts(const struct bench_env *env, uint64_t n,
 
 	if (env->config == BENCH_USED)
 		charged = c;
-	err = bench_put_counts(r, "counts", &c);
+	err = bench_put_prediction(env, r, &c, 1);
 	if (!err)
 		err = bench_put_counts(r, "charged", &charged);
 	if (err)
 		return err;
-	if (json_object_set_new(r, "predicted_ns", env->prices.known ?
-			cli_json_time(bench_predict(env, &c, 1)) : json_null()))
-		return -ENOMEM;
 	if (!bench_stat(env, &now))
 		return json_object_set_new(r, "stat", json_null()) ? -ENOMEM : 0;
 	now.lookup -= before->lookup;

@@ -43,8 +43,12 @@ static int put_kernel_bytes(const struct scene *sc, uint64_t nodes, json_t *r)
 		bytes = json_null();
 		by = json_null();
 	}
-	return json_object_set_new(r, "kernel_bytes", bytes) ||
-	       json_object_set_new(r, "kernel_by", by) ? -ENOMEM : 0;
+	if (json_object_set_new(r, "kernel_bytes", bytes) ||
+	    json_object_set_new(r, "kernel_by", by))
+		return -ENOMEM;
+	return json_object_set_new(r, "node_bytes", sc->env->node_bytes ?
+		json_integer((json_int_t)(nodes * sc->env->node_bytes)) :
+		json_null()) ? -ENOMEM : 0;
 }
 
 /* What brumm.stat says, since the scene was set. */
@@ -86,17 +90,6 @@ static int put_made(const struct scene *sc, json_t *r)
 	return err ? err : put_stat(sc, "stat", r);
 }
 
-static int put_prediction(const struct bench_env *env, json_t *r,
-			  const struct shape_counts *c, uint64_t calls)
-{
-	json_t *ns = env->prices.known ?
-		     cli_json_time(bench_predict(env, c, calls)) : json_null();
-
-	if (bench_put_counts(r, "counts", c))
-		return -ENOMEM;
-	return json_object_set_new(r, "predicted_ns", ns) ? -ENOMEM : 0;
-}
-
 /* What the kernel itself measured, where it does. */
 static int put_kernel_time(const struct bench_env *env, enum shape_by by,
 			   json_t *r)
@@ -118,7 +111,7 @@ static int take_back(const struct scene *sc, enum shape_by by, json_t *r)
 	shape_revoked(sc->shape, by, sc->env->id, &revoked);
 	err = shape_reclaim(sc->shape, by, sc->env->group, &took);
 	if (!err)
-		err = put_prediction(sc->env, r, &revoked, 1);
+		err = bench_put_prediction(sc->env, r, &revoked, 1);
 	if (!err)
 		err = bench_put(r, "reclaim_ns", took.wall_ns);
 	if (!err)
@@ -294,7 +287,7 @@ BENCH_RUN(run_leaf_unmap)
 	if (!err)
 		err = each_leaf(sc.shape, true, ns);
 	if (!err)
-		err = put_prediction(env, result, &c, task->size);
+		err = bench_put_prediction(env, result, &c, task->size);
 	if (!err)
 		err = bench_put(result, "reclaim_ns", sum_of(ns, task->size));
 	if (!err)

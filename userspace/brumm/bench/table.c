@@ -23,11 +23,22 @@ static int same(const json_t *a, const json_t *b)
 	static const char *const keys[] = { "bench", "size", "cpus", "by" };
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(keys); i++)
-		if (!json_equal(json_object_get(a, keys[i]),
-				json_object_get(b, keys[i])))
+	for (i = 0; i < ARRAY_SIZE(keys); i++) {
+		const json_t *x = json_object_get(a, keys[i]);
+		const json_t *y = json_object_get(b, keys[i]);
+
+		if (x != y && !json_equal(x, y))
 			return 0;
+	}
 	return 1;
+}
+
+/* A number, or the median of a distribution. */
+static const json_t *number_of(const json_t *result, const char *key)
+{
+	const json_t *value = json_object_get(result, key);
+
+	return json_is_object(value) ? json_object_get(value, "median") : value;
 }
 
 /* Values of @key, sorted; their number. */
@@ -38,7 +49,7 @@ static unsigned int collect(const struct row *row, const char *key)
 	size_t i;
 
 	json_array_foreach(row->list, i, result) {
-		value = json_object_get(result, key);
+		value = number_of(result, key);
 		if (same(result, row->first) && json_is_number(value))
 			row->ns[n++] = json_number_value(value);
 	}
@@ -76,18 +87,18 @@ static void print_bytes(FILE *f, double bytes, bool known)
 
 /*
  * Between which of the sorted values the true median lies, with a probability
- * of at least 95 % if there are 6 or more of them.
+ * of at least 95 %; fewer than 6 cannot say that: all of them.
  */
 static void print_interval(FILE *f, const struct row *row, unsigned int n)
 {
 	char low[16], high[16], text[40];
-	unsigned int k = n < 6 ? 0 : gsl_cdf_binomial_P(0, .5, n) > .025 ? 0 : 1;
+	unsigned int k = 0;
 
 	if (!n) {
 		fprintf(f, " %21s", "-");
 		return;
 	}
-	while (k && gsl_cdf_binomial_P(k, .5, n) <= .025)
+	while (gsl_cdf_binomial_P(k, .5, n) <= .025)
 		k++;
 	k -= k > 0;
 	snprintf(text, sizeof(text), "%s..%s",
@@ -97,9 +108,16 @@ static void print_interval(FILE *f, const struct row *row, unsigned int n)
 	fprintf(f, " %21s", text);
 }
 
-static void print_per_page(FILE *f, double ns, double pages, bool known)
+/* For a page; where each call was timed, the median of those. */
+static void print_each(FILE *f, const struct row *row, double ns, bool known)
 {
-	if (known && pages > 0)
+	bool each, paged;
+	double median = median_of(row, "each_ns", &each);
+	double pages = median_of(row, "pages", &paged);
+
+	if (each)
+		fprintf(f, " %8.1f", median);
+	else if (known && paged && pages > 0)
 		fprintf(f, " %8.1f", ns / pages);
 	else
 		fprintf(f, " %8s", "-");
@@ -107,29 +125,31 @@ static void print_per_page(FILE *f, double ns, double pages, bool known)
 
 static void print_row(FILE *f, const struct row *row)
 {
-	const char *name = json_string_value(json_object_get(row->first, "bench"));
-	double ns, pages, predicted;
-	bool known, priced, paged;
+	static const char *const memory[] = { "kernel_bytes", "user_bytes" };
+	const json_t *r = row->first;
+	double ns, predicted;
+	bool known, priced;
 	unsigned int n;
+	size_t i;
 
-	fprintf(f, "%-16s %8lld %4lld %6u", name,
-		(long long)json_integer_value(json_object_get(row->first, "size")),
-		(long long)json_integer_value(json_object_get(row->first, "cpus")),
+	fprintf(f, "%-16s %8lld %4lld %6u",
+		json_string_value(json_object_get(r, "bench")),
+		(long long)json_integer_value(json_object_get(r, "size")),
+		(long long)json_integer_value(json_object_get(r, "cpus")),
 		row->n);
 	ns = median_of(row, "prepare_ns", &known);
 	print_time(f, 8, ns, known);
-	ns = median_of(row, "kernel_bytes", &known);
-	print_bytes(f, ns, known);
-	ns = median_of(row, "user_bytes", &known);
-	print_bytes(f, ns, known);
-	pages = median_of(row, "pages", &paged);
+	for (i = 0; i < ARRAY_SIZE(memory); i++) {
+		ns = median_of(row, memory[i], &known);
+		print_bytes(f, ns, known);
+	}
 	predicted = median_of(row, "predicted_ns", &priced);
 	print_time(f, 9, predicted, priced);
 	n = collect(row, "reclaim_ns");
 	ns = n ? gsl_stats_median_from_sorted_data(row->ns, 1, n) : 0;
 	print_time(f, 8, ns, n);
 	print_interval(f, row, n);
-	print_per_page(f, ns, pages, n && paged);
+	print_each(f, row, ns, n);
 	if (priced && n && ns > 0)
 		fprintf(f, " %6.2f\n", predicted / ns);
 	else
@@ -224,7 +244,7 @@ void bench_table(const json_t *all, FILE *f)
 		json_number_value(json_object_get(call, "median")));
 	fprintf(f, "%-16s %8s %4s %6s %8s %8s %8s %9s %8s %21s %8s %6s\n",
 		"benchmark", "size", "cpus", "n", "prepare", "kernel", "user",
-		"predicted", "reclaim", "interval", "ns/page", "ratio");
+		"predicted", "reclaim", "interval", "ns/page", "p/r");
 	print_list(f, json_object_get(all, "results"));
 	print_list(f, json_object_get(all, "baselines"));
 }
