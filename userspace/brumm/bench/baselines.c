@@ -110,6 +110,16 @@ static int by_munmap(struct area *a)
 	return err;
 }
 
+/* The last of it: the memory is freed, too. */
+static int by_drop(struct area *a)
+{
+	int err = by_munmap(a);
+
+	close(a->fd);
+	a->fd = -1;
+	return err;
+}
+
 static int by_punch(struct area *a)
 {
 	return fallocate(a->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
@@ -144,6 +154,12 @@ BENCH_RUN(run_munmap_memfd)
 {
 	(void)plan;
 	return run_area(env, task, true, by_munmap, "munmap", result);
+}
+
+BENCH_RUN(run_free_memfd)
+{
+	(void)plan;
+	return run_area(env, task, true, by_drop, "munmap and close", result);
 }
 
 BENCH_RUN(run_punch_hole)

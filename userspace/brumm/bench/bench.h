@@ -168,6 +168,7 @@ BENCH_RUN(run_independent);
 BENCH_RUN(run_shared);
 BENCH_RUN(run_service);
 BENCH_RUN(run_munmap_memfd);
+BENCH_RUN(run_free_memfd);
 BENCH_RUN(run_punch_hole);
 BENCH_RUN(run_madvise);
 BENCH_RUN(run_kill);
