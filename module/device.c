@@ -317,13 +317,26 @@ static int map_to(struct window *w, const struct brumm_map *a,
 	return err;
 }
 
+/* A request, and whether who pays is to be told. */
+struct map_args {
+	struct brumm_map a;
+	struct mapdb_payers *payer;
+};
+
+struct unmap_args {
+	struct brumm_unmap a;
+	struct mapdb_payers *payer;
+};
+
 static long do_map(struct window *w, void *arg)
 {
-	const struct brumm_map *a = arg;
+	const struct map_args *args = arg;
+	const struct brumm_map *a = &args->a;
 	struct mapdb_map_args m = {
 		.source = &w->space,
 		.rights = a->rights,
 		.flags = a->flags,
+		.payer = args->payer,
 	};
 	struct target t;
 	int err;
@@ -362,7 +375,8 @@ static int unmap_rights_check(const struct brumm_unmap *a)
 static long do_unmap(struct window *w, void *arg)
 {
 	struct mapdb_unmap_result res = {};
-	struct brumm_unmap *a = arg;
+	struct unmap_args *args = arg;
+	struct brumm_unmap *a = &args->a;
 	bool self = a->flags & BRUMM_UNMAP_SELF;
 	u32 start, pages;
 	int err;
@@ -384,6 +398,8 @@ static long do_unmap(struct window *w, void *arg)
 				  &res);
 	a->nodes = res.nodes;
 	a->pages = res.pages;
+	if (os_tracing() && args->payer)
+		*args->payer = res.payer;
 	return err;
 }
 
@@ -424,8 +440,8 @@ union command_args {
 	struct brumm_info info;
 	struct brumm_alloc alloc;
 	struct brumm_gate gate;
-	struct brumm_map map;
-	struct brumm_unmap unmap;
+	struct map_args map;
+	struct unmap_args unmap;
 	struct brumm_query query;
 };
 
@@ -470,6 +486,50 @@ static const struct command *command_get(unsigned int cmd)
 	return commands[nr].cmd == cmd ? &commands[nr] : NULL;
 }
 
+/* Run a command for somebody who listens. Out of line: off, it costs a jump. */
+static noinline long run_told(const struct command *c, struct window *w,
+			      union command_args *args)
+{
+	struct brumm_map *map = &args->map.a;
+	struct brumm_unmap *unmap = &args->unmap.a;
+	struct mapdb_payers payer = {};
+	u64 pages;
+	long ret;
+
+	switch (c->cmd) {
+	case BRUMM_IOC_MAP:
+		pages = map->length >> PAGE_SHIFT;
+		args->map.payer = &payer;
+		os_begin(map, pages);
+		ret = c->run(w, args);
+		os_end(map, payer.cgroup, ret ? 0 : payer.nodes,
+		       ret ? 0 : pages, 0, ret);
+		break;
+	case BRUMM_IOC_UNMAP:
+		pages = unmap->length >> PAGE_SHIFT;
+		args->unmap.payer = &payer;
+		if (unmap->flags & BRUMM_UNMAP_RIGHTS) {
+			os_begin(reduce, pages);
+			ret = c->run(w, args);
+			os_end(reduce, payer.cgroup, ret ? 0 : unmap->nodes,
+			       ret ? 0 : unmap->pages, 0, ret);
+		} else {
+			os_begin(unmap, pages);
+			ret = c->run(w, args);
+			os_end(unmap, payer.cgroup, ret ? 0 : unmap->nodes,
+			       ret ? 0 : unmap->pages, 0, ret);
+		}
+		break;
+	case BRUMM_IOC_INFO:
+		os_begin(empty, 0);
+		os_end(empty, 0, 0, 0, 0, 0);
+		fallthrough;
+	default:
+		ret = c->run(w, args);
+	}
+	return ret;
+}
+
 long window_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	const struct command *c = command_get(cmd);
@@ -499,7 +559,10 @@ long window_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	size = min_t(size_t, size, c->size);
 	if (c->out && copy_to_user(user, &args, size))
 		return -EFAULT;
-	ret = c->run(file->private_data, &args);
+	if (os_tracing())
+		ret = run_told(c, file->private_data, &args);
+	else
+		ret = c->run(file->private_data, &args);
 	if (ret < 0 || !c->out)
 		return ret;
 	return copy_to_user(user, &args, size) ? -EFAULT : ret;

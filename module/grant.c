@@ -53,6 +53,7 @@ static struct mapdb_node *place_for(const struct mapdb_map_args *a, u32 to,
 	place->state = MAPDB_PENDING;
 	mapdb_set_payer(place, mapdb_sponsor_of(a, p, &first));
 	place->pays_lookup = first && (mapdb_payer(place) || p->sponsor);
+	mapdb_payers_node(a, place);
 	return place;
 }
 
@@ -444,6 +445,7 @@ int mapdb_grant(const struct mapdb_map_args *a)
 	mapdb_op_init(op, a->source);
 	do {
 		g = (struct grant){ .a = a, .op = op };
+		mapdb_payers_start(a);
 		err = grant_try(&g);
 		mapdb_free_list(g.places);
 		if (err == -EAGAIN && mapdb_wait_busy(g.busy, g.change))

@@ -529,15 +529,15 @@ static void reclaims_note(struct brumm_group *g, u64 predicted, u64 measured)
 }
 
 /* All that @top and those below it sponsor. */
-static int reclaim_below(struct brumm_group *top)
+static int reclaim_below(struct brumm_group *top,
+			 struct mapdb_unmap_result *res)
 {
-	struct mapdb_unmap_result res = {};
 	struct brumm_group *g = NULL;
 	int err = 0;
 
 	mapdb_settle();
 	while (!err && (g = group_next_below(top, g))) {
-		err = mapdb_reclaim_settled(&g->sp, &res);
+		err = mapdb_reclaim_settled(&g->sp, res);
 		if (!err && fatal_signal_pending(current))
 			err = -EINTR;
 	}
@@ -549,9 +549,13 @@ static int reclaim_below(struct brumm_group *top)
 static int reclaim(struct brumm_group *g)
 {
 	u64 predicted = ledger_usage(&g->sp.ledger);
+	struct mapdb_unmap_result res = {};
 	u64 start = ktime_get_ns();
-	int err = reclaim_below(g);
+	int err;
 
+	os_begin(reclaim, 0);
+	err = reclaim_below(g, &res);
+	os_end(reclaim, g->sp.id, res.nodes, res.pages, 0, err);
 	/* A part of the work says nothing of the prediction for all of it. */
 	if (!err)
 		reclaims_note(g, predicted, ktime_get_ns() - start);

@@ -94,7 +94,7 @@ int mapdb_alloc(struct mapdb_space *s, u32 start, u32 pages, void *priv)
 	srcu = mapdb_charge_begin();
 	if (mapdb_payer(n)) {
 		mapdb_node_counts(n, &c);
-		err = ledger_try_charge(&mapdb_payer(n)->ledger, &c);
+		err = mapdb_charge(mapdb_payer(n), &c);
 		if (err)
 			goto unlock;
 	}
@@ -203,6 +203,7 @@ static void node_derive(struct mapdb_node *n, const struct mapdb_map_args *a,
 	mapdb_set_payer(n, mapdb_sponsor_of(a, p, &first));
 	n->pays_map = !!mapdb_payer(n);
 	n->pays_lookup = mapdb_payer(n) && first;
+	mapdb_payers_node(a, n);
 }
 
 static int tally_add(struct map_op *op, const struct mapdb_node *n)
@@ -537,7 +538,7 @@ static int map_simple_locked(struct map_op *op, struct mapdb_node *source,
 	node_derive(n, a, a->to, &p);
 	if (mapdb_payer(n)) {
 		mapdb_node_counts(n, &c);
-		err = ledger_try_charge(&mapdb_payer(n)->ledger, &c);
+		err = mapdb_charge(mapdb_payer(n), &c);
 		if (err)
 			return err;
 	}
@@ -587,6 +588,7 @@ static void map_op_init(struct map_op *op, const struct mapdb_map_args *a)
 {
 	*op = (struct map_op){ .a = a };
 	op->tail = &op->nodes;
+	mapdb_payers_start(a);
 }
 
 static void map_op_exit(struct map_op *op)

@@ -374,7 +374,7 @@ int mapdb_tally_charge(struct mapdb_tally *list)
 	int err;
 
 	for (t = list; t; t = t->next) {
-		err = ledger_try_charge(&t->sponsor->ledger, &t->counts);
+		err = mapdb_charge(t->sponsor, &t->counts);
 		if (err) {
 			mapdb_tally_uncharge(list, t);
 			return err;
@@ -414,6 +414,7 @@ void mapdb_op_init(struct mapdb_op *op, struct mapdb_space *actor)
 	op->hasty = false;
 	op->credit = NULL;
 	op->spare_tally = NULL;
+	op->told.nr = 0;
 	op->nr = 0;
 }
 
@@ -451,10 +452,12 @@ void mapdb_op_wait(struct mapdb_op *op, struct mapdb_frames *f)
 	unsigned long change = f->change;
 
 	mutex_unlock(&f->lock);
+	mapdb_lookup_end(op);
 	if (op->starved)
 		mapdb_op_refill(op);
 	else
 		mapdb_frames_wait(f, change);
+	mapdb_lookup_begin();
 	mapdb_frames_put(f);
 }
 
@@ -723,6 +726,7 @@ void mapdb_batch_zap(struct mapdb_op *op)
 {
 	unsigned int i, run;
 
+	os_begin(zap, 0);
 	for (i = 0; i < op->nr; i = run) {
 		struct mapdb_node *n = op->batch[i];
 		u32 end = mapdb_node_end(n);
@@ -735,6 +739,7 @@ void mapdb_batch_zap(struct mapdb_op *op)
 		}
 		mapdb_zap(n->space, n->start, end - n->start);
 	}
+	mapdb_zap_end(op);
 }
 
 /* Free the batch, whose nodes are unlinked. */

@@ -263,6 +263,18 @@ struct mapdb_info {
 	u64 sponsor;
 };
 
+/**
+ * struct mapdb_payers - who pays for what an operation did, for its trace
+ * @cgroup: id of the sponsor's cgroup, 0: nobody, MAPDB_SEVERAL: not one
+ * @nodes: how many nodes were looked at
+ */
+struct mapdb_payers {
+	u64 cgroup;
+	u64 nodes;
+};
+
+#define MAPDB_SEVERAL		U64_MAX
+
 struct mapdb_map_args {
 	struct mapdb_space *source;
 	struct mapdb_space *target;
@@ -272,11 +284,14 @@ struct mapdb_map_args {
 	u32 rights;
 	u32 flags;			/* BRUMM_MAP_* */
 	struct mapdb_sponsor *sponsor;	/* with BRUMM_MAP_SPONSOR */
+	struct mapdb_payers *payer;	/* out, if not NULL */
 };
 
+/* @payer is found out only where somebody listens to the tracepoints. */
 struct mapdb_unmap_result {
 	u64 nodes;
 	u64 pages;
+	struct mapdb_payers payer;
 };
 
 /* mapdb.c: trees, nodes, frames */

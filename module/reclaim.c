@@ -155,7 +155,9 @@ int mapdb_reclaim_settled(struct mapdb_sponsor *sp,
 	list_add_tail(&sp->mark, &sp->first);
 	spin_unlock(&sp->lock);
 
+	mapdb_lookup_begin();
 	err = reclaim_to_mark(&op, sp);
+	mapdb_lookup_end(&op);
 
 	spin_lock(&sp->lock);
 	list_del_init(&sp->mark);

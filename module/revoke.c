@@ -285,8 +285,9 @@ static void finish_frames(struct mapdb_op *op, struct mapdb_frames *f)
 static void finish(struct mapdb_op *op, struct mapdb_frames *f)
 {
 	mapdb_batch_zap(op);
-	finish_frames(op, f);
 
+	os_begin(remove, 0);
+	finish_frames(op, f);
 	mapdb_frames_lock(f);
 	/* The spaces may go once the nodes are unlinked: tell before. */
 	finish_events(op);
@@ -295,6 +296,7 @@ static void finish(struct mapdb_op *op, struct mapdb_frames *f)
 	mapdb_frames_changed(f);
 	mutex_unlock(&f->lock);
 	mapdb_batch_free(op);
+	mapdb_remove_end(op);
 }
 
 /* Take the batch. The tree is locked. */
@@ -322,6 +324,7 @@ static void revoke_lineage(struct mapdb_op *op, struct mapdb_lineage *l, u32 lo,
 		take(op);
 		change = f->change;
 		mutex_unlock(&f->lock);
+		mapdb_lookup_end(op);
 
 		if (op->nr)
 			finish(op, f);
@@ -333,6 +336,7 @@ static void revoke_lineage(struct mapdb_op *op, struct mapdb_lineage *l, u32 lo,
 			cond_resched();
 		else
 			mapdb_frames_give_way(f);
+		mapdb_lookup_begin();
 		mapdb_frames_lock(f);
 	}
 }
@@ -381,7 +385,9 @@ enum mapdb_revoked mapdb_revoke_self(struct mapdb_op *op, struct mapdb_node *n,
 	op->batch[op->nr++] = n;
 	take(op);
 	mutex_unlock(&f->lock);
+	mapdb_lookup_end(op);
 	finish(op, f);
+	mapdb_lookup_begin();
 	mapdb_frames_lock(f);
 	return MAPDB_REVOKED;
 }
@@ -556,6 +562,7 @@ int mapdb_unmap(struct mapdb_space *s, struct mapdb_space *actor, u32 start,
 	int err = 0;
 
 	mapdb_op_init(&op, actor);
+	mapdb_lookup_begin();
 	n = mapdb_lock_at(s, start, end);
 	if (n && !needs_no_credit(n, start, end, self)) {
 		mapdb_frames_unlock(mapdb_node_frames(n));
@@ -564,6 +571,7 @@ int mapdb_unmap(struct mapdb_space *s, struct mapdb_space *actor, u32 start,
 	}
 	if (!err)
 		revoke_range(&op, s, start, end, self, n);
+	mapdb_lookup_end(&op);
 	*res = op.res;
 	mapdb_op_exit(&op);
 	return err;
@@ -579,9 +587,13 @@ void mapdb_release(struct mapdb_space *s)
 {
 	struct mapdb_op op;
 
+	os_begin(release, 0);
 	mapdb_op_init(&op, s);
 	op.hasty = true;
+	mapdb_lookup_begin();
 	revoke_range(&op, s, 0, U32_MAX, true, NULL);
+	mapdb_lookup_end(&op);
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&s->nodes));
+	os_end(release, op.res.payer.cgroup, op.res.nodes, op.res.pages, 0, 0);
 	mapdb_op_exit(&op);
 }

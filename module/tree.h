@@ -41,6 +41,25 @@ struct mapdb_tally {
 	struct ledger_counts counts;
 };
 
+/* Sponsors of a batch that are told apart. */
+#define MAPDB_TOLD		4
+
+/**
+ * struct mapdb_told - what there is to tell of a batch, by sponsor
+ * @nr: sponsors in @of; those beyond MAPDB_TOLD are in the last one together
+ * @nodes: in all
+ * @of: id of the sponsor's cgroup, and how much is his
+ */
+struct mapdb_told {
+	unsigned int nr;
+	unsigned int nodes;
+	struct mapdb_told_of {
+		u64 cgroup;
+		u64 pages;
+		unsigned int nodes;
+	} of[MAPDB_TOLD];
+};
+
 /**
  * struct mapdb_op - a revoke, a reduction of rights or a grant
  * @actor: who does it; what happens in this space is no event to it
@@ -51,10 +70,11 @@ struct mapdb_tally {
  * @hasty: do not give way to those who wait for the tree
  * @credit: reserved for what the operation adds
  * @spare_tally: for the next sponsor in @credit
+ * @told: of the batch, where somebody listens
  * @nr: nodes in @batch
  * @batch: nodes that are owned
  *
- * On the stack of whoever does it: some 600 bytes.
+ * On the stack of whoever does it: some 750 bytes.
  */
 struct mapdb_op {
 	struct mapdb_space *actor;
@@ -65,6 +85,7 @@ struct mapdb_op {
 	bool hasty;
 	struct mapdb_tally *credit;
 	struct mapdb_tally *spare_tally;
+	struct mapdb_told told;
 	unsigned int nr;
 	struct mapdb_node *batch[MAPDB_BATCH];
 };
@@ -228,6 +249,63 @@ static inline void mapdb_first_init(struct mapdb_node *n)
 {
 }
 #endif
+
+/* told.c */
+int mapdb_tell_charge(struct mapdb_sponsor *sp, const struct ledger_counts *c);
+void mapdb_payers_add(struct mapdb_payers *p, const struct mapdb_sponsor *sp);
+void mapdb_tell_lookup(struct mapdb_op *op);
+void mapdb_tell_zap(struct mapdb_op *op);
+void mapdb_tell_remove(struct mapdb_op *op);
+
+/*
+ * The parts of an operation: looking for the next batch, zapping and removing
+ * it. Its sponsors have to be remembered before it is removed.
+ */
+static inline void mapdb_lookup_begin(void)
+{
+	os_begin(lookup, 0);
+}
+
+static inline void mapdb_lookup_end(struct mapdb_op *op)
+{
+	if (os_tracing())
+		mapdb_tell_lookup(op);
+}
+
+static inline void mapdb_zap_end(struct mapdb_op *op)
+{
+	if (os_tracing())
+		mapdb_tell_zap(op);
+}
+
+static inline void mapdb_remove_end(struct mapdb_op *op)
+{
+	if (os_tracing())
+		mapdb_tell_remove(op);
+}
+
+/* ledger_try_charge(), told. */
+static inline int mapdb_charge(struct mapdb_sponsor *sp,
+			       const struct ledger_counts *c)
+{
+	if (os_tracing())
+		return mapdb_tell_charge(sp, c);
+	return ledger_try_charge(&sp->ledger, c);
+}
+
+/* At the start of a try of a map or grant, and for each node that it makes. */
+static inline void mapdb_payers_start(const struct mapdb_map_args *a)
+{
+	if (os_tracing() && a->payer)
+		*a->payer = (struct mapdb_payers){};
+}
+
+static inline void mapdb_payers_node(const struct mapdb_map_args *a,
+				     const struct mapdb_node *n)
+{
+	if (os_tracing() && a->payer)
+		mapdb_payers_add(a->payer, mapdb_payer(n));
+}
 
 /* walk.c */
 struct mapdb_walk *mapdb_walk_alloc(gfp_t gfp);

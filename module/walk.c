@@ -192,6 +192,7 @@ static void reduce_lineage(struct mapdb_op *op, struct mapdb_walk *w,
 		reduce_take(op, rights);
 		change = f->change;
 		mutex_unlock(&f->lock);
+		mapdb_lookup_end(op);
 
 		if (op->nr)
 			reduce_finish(op, f);
@@ -200,6 +201,7 @@ static void reduce_lineage(struct mapdb_op *op, struct mapdb_walk *w,
 		if (op->starved)
 			mapdb_op_refill(op);
 		mapdb_frames_give_way(f);
+		mapdb_lookup_begin();
 		mapdb_frames_lock(f);
 	} while (w->level >= 0);
 }
@@ -214,7 +216,9 @@ static bool reduce_self(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 		return false;
 	reduce_take(op, rights);
 	mutex_unlock(&f->lock);
+	mapdb_lookup_end(op);
 	reduce_finish(op, f);
+	mapdb_lookup_begin();
 	mapdb_frames_lock(f);
 	return true;
 }
@@ -349,11 +353,13 @@ int mapdb_reduce(struct mapdb_space *s, u32 start, u32 pages, bool self,
 	if (!w)
 		return -ENOMEM;
 	mapdb_op_init(&op, s);
+	mapdb_lookup_begin();
 	if (BRUMM_QUOTA)
 		err = reserve_cuts(&op, w, s, start, start + pages, self,
 				   rights);
 	if (!err)
 		reduce_range(&op, w, s, start, start + pages, self, rights);
+	mapdb_lookup_end(&op);
 	*res = op.res;
 	mapdb_op_exit(&op);
 	mapdb_walk_free(w);

@@ -166,7 +166,8 @@ static struct mapdb_node *serving(struct mapdb_space *s,
 	return n;
 }
 
-static vm_fault_t window_fault(struct vm_fault *vmf)
+/* Make the entry. *@payer: id of who pays for the node, 0: nobody, no node. */
+static vm_fault_t fault_serve(struct vm_fault *vmf, u64 *payer)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	struct window *w = vma->vm_file->private_data;
@@ -189,9 +190,33 @@ static vm_fault_t window_fault(struct vm_fault *vmf)
 	ret = vmf_insert_pfn_prot(vma, vmf->address,
 				  page_to_pfn(node_page(n, vmf->pgoff)),
 				  vm_get_page_prot(flags));
+	if (os_tracing() && mapdb_payer(n))
+		*payer = mapdb_payer(n)->id;
 unlock:
 	up_read(&w->space.lock);
 	return ret;
+}
+
+static noinline vm_fault_t fault_told(struct vm_fault *vmf)
+{
+	vm_fault_t ret;
+	u64 payer = 0;
+	bool made;
+
+	os_begin(fault, 1);
+	ret = fault_serve(vmf, &payer);
+	made = ret == VM_FAULT_NOPAGE;
+	os_end(fault, payer, made, made, 0, made ? 0 : -EFAULT);
+	return ret;
+}
+
+static vm_fault_t window_fault(struct vm_fault *vmf)
+{
+	u64 payer;
+
+	if (os_tracing())
+		return fault_told(vmf);
+	return fault_serve(vmf, &payer);
 }
 
 /*
