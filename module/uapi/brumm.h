@@ -201,7 +201,8 @@ struct brumm_map {
  *	otherwise 0
  * @reserved: 0
  * @nodes: out: tree nodes removed or reduced
- * @pages: out: pages of them
+ * @pages: out: pages of them; as it was if the structure became unwritable
+ *	during the call, which does not make a revoke fail
  *
  * When it returns nobody can reach the range's frames through a mapping that
  * was derived from it: no page-table entry, no TLB entry, no fault in flight,
