@@ -402,6 +402,35 @@ static void try_new_group(void)
 	tap_diag("%u faults", nth - 1);
 }
 
+/* An event that could not be copied is there for the next read. */
+static void try_read_event(void)
+{
+	int src = win_open(), to = win_open();
+	unsigned int nth, failed = 0;
+
+	faults_prepare();
+	for (nth = 1; nth < 4; nth++) {
+		struct brumm_event e = {};
+		ssize_t n;
+
+		REQUIRE_OK(dev_alloc(src, 0, 1));
+		REQUIRE_OK(dev_map(src, 0, 1, to, nth, R));
+		REQUIRE_OK(dev_unmap_self(src, 0, 1));
+		nth_set(nth);
+		n = read(to, &e, sizeof(e));
+		if (n < 0)
+			n = -errno;
+		nth_reached();
+		if (n < 0) {
+			failed++;
+			CHECK_EQ(n, -EFAULT);
+			REQUIRE(read(to, &e, sizeof(e)) == sizeof(e));
+		}
+		CHECK_EQ(e.offset, nth * PAGE);
+	}
+	CHECK(failed);
+}
+
 /* Every second page is unmapped while memory is short all the time. */
 static void every_second_page(void)
 {
@@ -447,6 +476,7 @@ static const struct tap_case cases[] = {
 	{ "UNMAP with SELF", try_unmap_self, 300 },
 	{ "UNMAP of rights of a part", try_reduce, 300 },
 	{ "QUERY with COUNT", try_query, 300 },
+	{ "read of events", try_read_event, 300 },
 	{ "mmap", try_mmap, 300 },
 	{ "page faults", try_touch, 300 },
 	{ "a knob", try_knob, 300 },
