@@ -20,6 +20,7 @@ static const struct command {
 	{ "query", cmd_query, "what a memory service handed out, or what a window holds" },
 	{ "profile", cmd_profile, "measure what clean-up takes here, and set the prices" },
 	{ "bench", cmd_bench, "how long taking back takes here, beside what Linux has" },
+	{ "predict", cmd_predict, "what cleaning up after a cgroup is expected to take" },
 };
 
 static void usage(FILE *f)

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+/* brumm predict: what cleaning up after a cgroup is expected to take. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "profile/prices.h"
+#include "profile/predict.h"
+
+struct args {
+	const char *group;
+	const char *prices;
+	bool json;
+};
+
+enum { OPT_PRICES = 'p', OPT_JSON = 'j' };
+
+static const struct argp_option options[] = {
+	{ "prices", OPT_PRICES, "FILE", 0, "prices file, for what is not in brumm.price (" PRICES_FILE ")", 0 },
+	{ "json", OPT_JSON, NULL, 0, "print JSON", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	switch (key) {
+	case OPT_PRICES:
+		a->prices = arg;
+		return 0;
+	case OPT_JSON:
+		a->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (a->group)
+			argp_error(state, "one cgroup only");
+		a->group = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!a->group)
+			argp_error(state, "which cgroup?");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "CGROUP",
+	.doc = "What taking back all that a cgroup and those below it sponsor is expected "
+	       "to take: by kind, on average and in the 99th of 100 cases, beside what "
+	       "the last and the worst reclaim took."
+	       "\vThe 99th percentile needs a prices file (brumm profile). It is of the "
+	       "work itself: time in which the CPU does something else is not in it.",
+};
+
+/* What the kernel says of the cgroup. */
+struct known {
+	double count[FIT_TERMS];
+	double price[FIT_TERMS];
+	uint64_t usage, reclaims;
+	uint64_t last[2], worst[2];	/* predicted, measured */
+	bool has_reclaims;
+};
+
+static int one_price(const char *kind, uint64_t ns, void *arg)
+{
+	struct known *k = arg;
+	int t;
+
+	for (t = 0; t < FIT_TERMS; t++) {
+		if (!strcmp(kind, fit_names[t]))
+			k->price[t] = (double)ns;
+	}
+	return 0;
+}
+
+static bool count_of(const char *key, int t)
+{
+	size_t len = strlen(fit_names[t]);
+
+	return !strncmp(key, fit_names[t], len) && !strcmp(key + len, "_count");
+}
+
+static int one_figure(const char *key, uint64_t value, void *arg)
+{
+	struct known *k = arg;
+	const struct {
+		const char *key;
+		uint64_t *to;
+	} figures[] = {
+		{ "usage_ns", &k->usage },
+		{ "reclaims", &k->reclaims },
+		{ "last_reclaim_predicted_ns", &k->last[0] },
+		{ "last_reclaim_measured_ns", &k->last[1] },
+		{ "worst_reclaim_predicted_ns", &k->worst[0] },
+		{ "worst_reclaim_measured_ns", &k->worst[1] },
+	};
+	size_t i;
+	int t;
+
+	for (t = 0; t < FIT_TERMS; t++) {
+		if (count_of(key, t))
+			k->count[t] = (double)value;
+	}
+	for (i = 0; i < ARRAY_SIZE(figures); i++) {
+		if (!strcmp(key, figures[i].key))
+			*figures[i].to = value;
+	}
+	k->has_reclaims |= !strcmp(key, "reclaims");
+	return 0;
+}
+
+static int read_known(int group, struct known *k)
+{
+	int err = brumm_group_price(group, one_price, k);
+
+	return err < 0 ? err : brumm_group_stat(group, one_figure, k);
+}
+
+/* ---- telling ------------------------------------------------------------ */
+
+static json_t *ns_or_null(double ns, bool known)
+{
+	return known ? json_integer((json_int_t)(ns + 0.5)) : json_null();
+}
+
+static json_t *kinds_json(const struct known *k)
+{
+	json_t *j = json_object();
+	int t;
+
+	for (t = 0; t < FIT_TERMS; t++) {
+		if (t != FIT_SYSCALL)
+			json_object_set_new(j, fit_names[t],
+				json_pack("{s:I, s:I, s:I}",
+					  "count", (json_int_t)k->count[t],
+					  "price_ns", (json_int_t)k->price[t],
+					  "ns", (json_int_t)(k->count[t] *
+							     k->price[t])));
+	}
+	return j;
+}
+
+static json_t *reclaim_json(const struct known *k, const uint64_t pair[2])
+{
+	if (!k->reclaims)
+		return json_null();
+	return json_pack("{s:o, s:o}", "predicted_ns", cli_json_time(pair[0]),
+			 "measured_ns", cli_json_time(pair[1]));
+}
+
+static int print_json(const struct args *a, const struct known *k,
+		      const struct prediction *p)
+{
+	return cli_print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}",
+		"cgroup", a->group,
+		"kinds", kinds_json(k),
+		"mean_ns", cli_json_time(k->usage),
+		"p99_ns", ns_or_null(p->p99, p->known),
+		"sd_ns", ns_or_null(p->sd, p->known),
+		"syscall_ns", ns_or_null(p->syscall, p->known),
+		"reclaims", (json_int_t)k->reclaims,
+		"last", reclaim_json(k, k->last),
+		"worst", reclaim_json(k, k->worst)));
+}
+
+static void print_reclaim(const char *which, const uint64_t pair[2])
+{
+	char t[2][16];
+
+	printf("%s reclaim: expected %s, took %s", which,
+	       brumm_format_time(pair[0], t[0], sizeof(t[0])),
+	       brumm_format_time(pair[1], t[1], sizeof(t[1])));
+	if (pair[1])
+		printf(" (expected / measured %.2f)",
+		       (double)pair[0] / (double)pair[1]);
+	putchar('\n');
+}
+
+static int print_text(const struct known *k, const struct prediction *p)
+{
+	char text[16];
+	int t;
+
+	printf("%-8s %12s %10s %12s\n", "KIND", "COUNT", "PRICE (ns)", "TIME");
+	for (t = 0; t < FIT_TERMS; t++) {
+		if (t != FIT_SYSCALL)
+			printf("%-8s %12.0f %10.0f %12s\n", fit_names[t],
+			       k->count[t], k->price[t],
+			       brumm_format_time((uint64_t)(k->count[t] *
+							    k->price[t]),
+						 text, sizeof(text)));
+	}
+	printf("%-32s %12s\n", "expected",
+	       brumm_format_time(k->usage, text, sizeof(text)));
+	if (p->known) {
+		printf("%-32s %12s\n", "in 99 of 100 cases no more than",
+		       brumm_format_time((uint64_t)p->p99, text, sizeof(text)));
+		printf("%-32s %12s\n", "each system call of the caller",
+		       brumm_format_time((uint64_t)p->syscall, text,
+					 sizeof(text)));
+	}
+	if (k->reclaims) {
+		print_reclaim("last", k->last);
+		print_reclaim("worst", k->worst);
+	} else if (k->has_reclaims) {
+		puts("no reclaim yet");
+	}
+	return cli_flush();
+}
+
+int cmd_predict(int argc, char **argv)
+{
+	struct args a = { .prices = PRICES_FILE };
+	struct prediction p = { 0 };
+	struct known k = { 0 };
+	json_t *doc = NULL;
+	int group, err;
+
+	cli_parse(&argp, argc, argv, &a);
+	group = cli_open_group(a.group);
+	if (group < 0)
+		return EXIT_ERROR;
+	err = read_known(group, &k);
+	if (err) {
+		err = cli_knob_failed(group, a.group, "brumm.stat", err);
+		close(group);
+		return err;
+	}
+	close(group);
+	err = prices_read(a.prices, &doc);
+	if (!err)
+		err = predict(doc, k.count, k.price, &p);
+	if (err)
+		cli_error("%s: %s; the 99th percentile is unknown, run brumm profile",
+			  a.prices, err == -ENOENT ? "there is none" :
+						     "not a usable prices file");
+	json_decref(doc);
+	return a.json ? print_json(&a, &k, &p) : print_text(&k, &p);
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0
+#define _GNU_SOURCE
+#include <errno.h>
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+
+#include "../stats.h"
+#include "predict.h"
+
+/* Variance of one of a term; a fit knows none. */
+static double variance(const json_t *doc, int t)
+{
+	struct summary s;
+
+	if (summary_parse(json_object_get(json_object_get(doc, "terms"),
+					  fit_names[t]), &s) || isnan(s.sd))
+		return 0;
+	return s.sd * s.sd;
+}
+
+int predict(const json_t *doc, const double count[FIT_TERMS],
+	    const double price[FIT_TERMS], struct prediction *p)
+{
+	const json_t *p99 = json_object_get(json_object_get(doc, "cover"), "p99");
+	const json_t *call = json_object_get(json_object_get(doc, "prices"),
+					     fit_names[FIT_SYSCALL]);
+	double sum = 0, var = 0;
+	int t;
+
+	*p = (struct prediction){ 0 };
+	if (!json_is_number(p99) || !json_is_number(call))
+		return -EBADMSG;
+	for (t = 0; t < FIT_TERMS; t++) {
+		if (t == FIT_SYSCALL)
+			continue;
+		sum += count[t] * price[t];
+		var += count[t] * variance(doc, t);
+	}
+	p->sd = sqrt(var);
+	p->p99 = sum * fmax(json_number_value(p99), 1) +
+		 gsl_cdf_ugaussian_Pinv(0.99) * p->sd;
+	p->syscall = json_number_value(call);
+	p->known = true;
+	return 0;
+}
