@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From timed operations to prices: the fit, upon operations whose terms are
+ * known because they were made of them; the prices file; the prediction.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "../../userspace/brumm/machine.h"
+#include "../../userspace/brumm/profile/fit.h"
+#include "../../userspace/brumm/profile/predict.h"
+#include "../../userspace/brumm/profile/prices.h"
+#include "../../userspace/brumm/stats.h"
+#include "../lib/rng.h"
+
+#define RUNS 240
+
+static const double truth[FIT_TERMS] = { 1500, 2100, 640, 97 };
+
+/* The sum of 12 uniform numbers is all but normal. */
+static double normal(struct rng *r)
+{
+	double sum = -6;
+	int i;
+
+	for (i = 0; i < 12; i++)
+		sum += (double)(rng_next(r) >> 11) / 9007199254740992.0;
+	return sum;
+}
+
+/* Operations of all shapes; their times are off by @noise, relatively. */
+static void synthesise(struct fit_run *runs, const double ns[FIT_TERMS],
+		       double noise, uint64_t seed)
+{
+	struct rng r = { seed };
+	int i, t;
+
+	for (i = 0; i < RUNS; i++) {
+		runs[i] = (struct fit_run){ .count = {
+			[FIT_SYSCALL] = 1,
+			[FIT_LOOKUP] = 1 + rng_below(&r, 1 << rng_below(&r, 9)),
+			[FIT_MAP] = 1 + rng_below(&r, 1 << rng_below(&r, 12)),
+			[FIT_PT] = 1 + rng_below(&r, 1 << rng_below(&r, 14)),
+		} };
+		for (t = 0; t < FIT_TERMS; t++)
+			runs[i].ns += ns[t] * runs[i].count[t];
+		runs[i].ns *= 1 + noise * normal(&r);
+	}
+}
+
+static void assert_near(double got, double want, double rel)
+{
+	if (fabs(got - want) > rel * fabs(want))
+		fail_msg("%g is not %g within %g", got, want, rel);
+}
+
+static void exact(void **state)
+{
+	struct fit_run runs[RUNS];
+	struct fit f;
+	int t;
+
+	(void)state;
+	synthesise(runs, truth, 0, 1);
+	assert_int_equal(fit_terms(runs, RUNS, NULL, &f), 0);
+	for (t = 0; t < FIT_TERMS; t++)
+		assert_near(f.ns[t], truth[t], 1e-6);
+	assert_int_equal(f.n, RUNS);
+	assert_near(f.least, 1, 1e-6);
+	assert_near(f.most, 1, 1e-6);
+}
+
+/* One in eight took many times as long: something else ran. */
+static void outliers(void **state)
+{
+	struct fit_run runs[RUNS];
+	struct fit f;
+	int i;
+
+	(void)state;
+	synthesise(runs, truth, 0.02, 2);
+	for (i = 0; i < RUNS; i += 8)
+		runs[i].ns *= 2 + i % 5;
+	assert_int_equal(fit_terms(runs, RUNS, NULL, &f), 0);
+	/* Least squares are half too high; a lookup is a small part of most. */
+	assert_near(f.ns[FIT_LOOKUP], truth[FIT_LOOKUP], 0.12);
+	assert_near(f.ns[FIT_MAP], truth[FIT_MAP], 0.06);
+	assert_near(f.ns[FIT_PT], truth[FIT_PT], 0.06);
+	assert_true(f.most > 1.9);
+	assert_true(f.spread > 0.01 && f.spread < 0.04);
+}
+
+/* The truth lies in the 95 % interval in about 95 of 100 cases. */
+static void intervals(void **state)
+{
+	int seed, t, inside = 0, of = 0;
+	struct fit_run runs[RUNS];
+	struct fit f;
+
+	(void)state;
+	for (seed = 0; seed < 100; seed++) {
+		synthesise(runs, truth, 0.05, 1000 + (uint64_t)seed);
+		assert_int_equal(fit_terms(runs, RUNS, NULL, &f), 0);
+		for (t = 0; t < FIT_TERMS; t++, of++)
+			inside += fabs(f.ns[t] - truth[t]) <= f.error[t];
+	}
+	assert_true(inside >= of * 90 / 100);
+	assert_true(inside <= of * 99 / 100);
+}
+
+/* A term below zero would let a budget grow by using it. */
+static void non_negative(void **state)
+{
+	static const double odd[FIT_TERMS] = { 1500, 900, 800, -0.5 };
+	struct fit_run runs[RUNS];
+	struct fit f;
+	int t;
+
+	(void)state;
+	synthesise(runs, odd, 0.001, 3);
+	assert_int_equal(fit_terms(runs, RUNS, NULL, &f), 0);
+	assert_true(f.ns[FIT_PT] == 0);
+	for (t = 0; t < FIT_TERMS; t++)
+		assert_true(f.ns[t] >= 0);
+	assert_near(f.ns[FIT_MAP], 800, 0.05);
+}
+
+static void fixed_term(void **state)
+{
+	double fixed[FIT_TERMS] = { 1700, NAN, NAN, NAN };
+	struct fit_run runs[RUNS];
+	struct fit f;
+
+	(void)state;
+	synthesise(runs, truth, 0, 4);
+	assert_int_equal(fit_terms(runs, RUNS, fixed, &f), 0);
+	assert_true(f.ns[FIT_SYSCALL] == 1700);
+	assert_near(f.ns[FIT_MAP], truth[FIT_MAP], 0.02);
+}
+
+static void cannot_tell(void **state)
+{
+	struct fit_run runs[RUNS];
+	struct fit f;
+	int i;
+
+	(void)state;
+	synthesise(runs, truth, 0.01, 5);
+	assert_int_equal(fit_terms(runs, FIT_TERMS, NULL, &f), -EINVAL);
+	for (i = 0; i < RUNS; i++)
+		runs[i].count[FIT_PT] = 2 * runs[i].count[FIT_MAP];
+	assert_int_equal(fit_terms(runs, RUNS, NULL, &f), -EINVAL);
+}
+
+/* By hand: of 1 .. 5. */
+static void summaries(void **state)
+{
+	double v[] = { 5, 1, 4, 2, 3 };
+	struct summary s, again;
+	json_t *j;
+
+	(void)state;
+	summarise(v, 5, &s);
+	assert_near(s.mean, 3, 1e-12);
+	assert_near(s.sd, 1.5811388300841898, 1e-12);
+	assert_near(s.error, 1.9632431614775, 1e-6);	/* 2.776445 sd / root 5 */
+	assert_near(s.p50, 3, 1e-12);
+	assert_near(s.p99, 4.96, 1e-12);
+	assert_near(s.max, 5, 1e-12);
+	j = summary_json(&s, "hand");
+	assert_int_equal(summary_parse(j, &again), 0);
+	assert_near(again.mean, 3, 1e-12);
+	assert_near(again.error, s.error, 1e-9);
+	json_decref(j);
+
+	summarise(v, 0, &s);
+	j = summary_json(&s, "hand");
+	assert_true(json_is_null(json_object_get(j, "mean")));
+	assert_true(json_is_null(json_object_get(j, "p99")));
+	json_decref(j);
+}
+
+/* ---- the prices file ---------------------------------------------------- */
+
+static json_t *make_doc(int map)
+{
+	return json_pack("{s:s, s:{s:s}, s:{s:i, s:i, s:i, s:i}, s:{s:f}, s:{s:{s:i, s:f, s:f}}}",
+			 "schema", PRICES_SCHEMA,
+			 "fingerprint", "cpu", "x",
+			 "prices", "syscall", 1000, "lookup", 2000, "map", map,
+			 "pt", 10,
+			 "cover", "p99", 1.1,
+			 "terms", "map", "n", 100, "mean", 90.0, "sd", 30.0);
+}
+
+static void read_text(const char *path, const char *text, int want)
+{
+	json_t *doc;
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	assert_int_equal(prices_read(path, &doc), want);
+	if (!want)
+		json_decref(doc);
+}
+
+static void file(void **state)
+{
+	char dir[] = "/tmp/brumm-prices-XXXXXX", path[64], deep[64];
+	double ns[FIT_TERMS];
+	json_t *doc, *in;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/made/prices.json", dir);
+	assert_int_equal(prices_read(path, &in), -ENOENT);
+	doc = make_doc(100);
+	assert_int_equal(prices_write(path, doc), 0);
+	assert_int_equal(prices_read(path, &in), 0);
+	assert_true(json_equal(doc, in));
+	json_decref(in);
+	json_decref(doc);
+
+	/* What cannot be replaced stays: here the new name is that of a folder. */
+	snprintf(deep, sizeof(deep), "%s/made/taken", dir);
+	assert_int_equal(mkdir(deep, 0755), 0);
+	doc = make_doc(200);
+	assert_true(prices_write(deep, doc) < 0);
+	assert_int_equal(prices_read(path, &in), 0);
+	assert_int_equal(prices_get(in, ns), 0);
+	assert_true(ns[FIT_MAP] == 100);
+	json_decref(in);
+	assert_int_equal(rmdir(deep), 0);
+	assert_int_equal(prices_write(path, doc), 0);
+	json_decref(doc);
+
+	read_text(path, "", -EBADMSG);
+	read_text(path, "{\"schema\": \"brumm-prices/1\"", -EBADMSG);
+	read_text(path, "[]", -EBADMSG);
+	read_text(path, "{\"schema\": \"brumm-prices/2\", \"fingerprint\": {}, \"prices\": {\"syscall\": 1, \"lookup\": 1, \"map\": 1, \"pt\": 1}}",
+		  -EBADMSG);
+	read_text(path, "{\"schema\": \"brumm-prices/1\", \"fingerprint\": {}, \"prices\": {\"syscall\": 1, \"lookup\": 1, \"map\": -1, \"pt\": 1}}",
+		  -EBADMSG);
+	read_text(path, "{\"schema\": \"brumm-prices/1\", \"fingerprint\": {}, \"prices\": {\"syscall\": 1, \"lookup\": 1, \"map\": 1}}",
+		  -EBADMSG);
+	read_text(path, "{\"schema\": \"brumm-prices/1\", \"fingerprint\": {}, \"prices\": {\"syscall\": 1, \"lookup\": 1, \"map\": 1, \"pt\": 1}}",
+		  0);
+	/* Nothing of a write is left but the file. */
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/made", dir);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+/* 10 lookups, 100 maps, 1000 pages at 2000, 100 and 10 ns; maps vary by 30 ns. */
+static void prediction(void **state)
+{
+	const double count[FIT_TERMS] = { 0, 10, 100, 1000 };
+	const double price[FIT_TERMS] = { 0, 2000, 100, 10 };
+	json_t *doc = make_doc(100);
+	struct prediction p;
+
+	(void)state;
+	assert_int_equal(predict(doc, count, price, &p), 0);
+	assert_true(p.known);
+	assert_near(p.sd, 300, 1e-9);
+	assert_near(p.p99, 40000 * 1.1 + 2.3263478740408408 * 300, 1e-9);
+	assert_near(p.syscall, 1000, 1e-9);
+
+	/* Whole operations that never took longer do not lower it. */
+	json_object_set_new(json_object_get(doc, "cover"), "p99",
+			    json_real(0.9));
+	assert_int_equal(predict(doc, count, price, &p), 0);
+	assert_near(p.p99, 40000 + 2.3263478740408408 * 300, 1e-9);
+	json_object_del(doc, "cover");
+	assert_int_equal(predict(doc, count, price, &p), -EBADMSG);
+	json_decref(doc);
+}
+
+static void fingerprints(void **state)
+{
+	json_t *a = machine_fingerprint(), *b = json_deep_copy(a), *list;
+
+	(void)state;
+	assert_non_null(a);
+	assert_true(json_is_string(json_object_get(a, "release")));
+	list = machine_differences(a, b);
+	assert_int_equal(json_array_size(list), 0);
+	json_decref(list);
+	json_object_set_new(b, "microcode", json_string("0xffffffff"));
+	json_object_del(b, "module");
+	json_object_set_new(b, "newer", json_string("key"));
+	list = machine_differences(a, b);
+	assert_int_equal(json_array_size(list), 3);
+	json_decref(list);
+	json_decref(a);
+	json_decref(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(exact), cmocka_unit_test(outliers),
+		cmocka_unit_test(intervals), cmocka_unit_test(non_negative),
+		cmocka_unit_test(fixed_term), cmocka_unit_test(cannot_tell),
+		cmocka_unit_test(summaries), cmocka_unit_test(file),
+		cmocka_unit_test(prediction), cmocka_unit_test(fingerprints),
+	};
+
+	return RUN_TAP("profile", tests);
+}
