@@ -18,7 +18,7 @@
  * with interrupts off and the second under mutexes.
  *
  * Locks, outer to inner
- *	groups_lock	mutex: the tree of groups, the table
+ *	groups_lock	mutex: tree and table of groups; held to allocate nothing
  *	ledger domain	spinlock
  *	checks_lock	raw spinlock: list of groups to check (raw, because a
  *			tracepoint takes it)
@@ -29,6 +29,7 @@
 #include <linux/cgroup.h>
 #include <linux/file.h>
 #include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
 #include <linux/srcu.h>
 #include <linux/tracepoint.h>
 #include <linux/xarray.h>
@@ -343,7 +344,10 @@ static void group_discard(struct brumm_group *g)
 	kfree(g);
 }
 
-/* Put @g into the tree below @parent and into the table. */
+/*
+ * Put @g into the tree below @parent and into the table, where stock_fill()
+ * has made room. -EAGAIN: the room is gone.
+ */
 static int group_link(struct brumm_group *g, struct brumm_group *parent)
 {
 	struct brumm_group *old;
@@ -351,9 +355,9 @@ static int group_link(struct brumm_group *g, struct brumm_group *parent)
 	lockdep_assert_held(&groups_lock);
 	mapdb_sponsor_init(&g->sp, &parent->sp.ledger, g->sp.id);
 	g->parent = parent;
-	old = xa_store(&groups, g->sp.id, g, GFP_KERNEL_ACCOUNT);
+	old = xa_store(&groups, g->sp.id, g, GFP_NOWAIT | __GFP_NOWARN);
 	if (xa_is_err(old))
-		return xa_err(old);
+		return -EAGAIN;
 	if (old)
 		group_mark_gone(old);
 	refcount_inc(&parent->refs);
@@ -379,34 +383,101 @@ static void groups_mark_gone(const struct cgroup_subsys_state *css,
 	}
 }
 
-/* The group of @css, and all above it that are missing. */
-static struct brumm_group *group_make(const struct cgroup_subsys_state *css)
+/* Groups to be linked, the uppermost first, linked by ->parent. */
+struct group_stock {
+	struct brumm_group *top;
+	unsigned int nr;
+};
+
+static struct brumm_group *stock_pop(struct group_stock *stock)
+{
+	struct brumm_group *g = stock->top;
+
+	stock->top = g->parent;
+	stock->nr--;
+	return g;
+}
+
+static void stock_push(struct group_stock *stock, struct brumm_group *g)
+{
+	g->parent = stock->top;
+	stock->top = g;
+	stock->nr++;
+}
+
+/* Room in the table that nobody came to use goes with the group. */
+static void stock_free(struct group_stock *stock)
+{
+	while (stock->nr) {
+		struct brumm_group *g = stock_pop(stock);
+
+		xa_release(&groups, g->sp.id);
+		group_discard(g);
+	}
+}
+
+static bool group_exists(const struct cgroup_subsys_state *css)
+{
+	bool exists;
+
+	rcu_read_lock();
+	exists = group_lookup(css);
+	rcu_read_unlock();
+	return exists;
+}
+
+/*
+ * Allocate the groups that are missing from @css upwards. That is charged to
+ * whoever asks and may take him long, or be the end of him: hence without
+ * groups_lock, which everybody else needs.
+ */
+static int stock_fill(struct group_stock *stock,
+		      const struct cgroup_subsys_state *css)
+{
+	struct brumm_group *g;
+	int err;
+
+	for (; !group_exists(css); css = css->parent) {
+		g = group_alloc(css);
+		if (!g)
+			return -ENOMEM;
+		stock_push(stock, g);
+		err = xa_reserve(&groups, g->sp.id, GFP_KERNEL_ACCOUNT);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/*
+ * Link the group of @css, and all above it that are missing. -EAGAIN: more are
+ * missing than are in stock.
+ */
+static struct brumm_group *group_make(const struct cgroup_subsys_state *css,
+				      struct group_stock *stock)
 {
 	const struct cgroup_subsys_state *at;
-	struct brumm_group *g, *parent, *missing = NULL;
+	struct brumm_group *g, *parent;
+	unsigned int missing = 0;
 	int err = 0;
 
 	lockdep_assert_held(&groups_lock);
-	for (at = css; !(parent = group_lookup(at)); at = at->parent) {
-		g = group_alloc(at);
-		if (!g) {
-			err = -ENOMEM;
-			break;
-		}
-		g->parent = missing;
-		missing = g;
-	}
-	while ((g = missing)) {
-		missing = g->parent;
-		if (!err)
-			err = group_link(g, parent);
+	for (at = css; !(parent = group_lookup(at)); at = at->parent)
+		missing++;
+	if (missing > stock->nr)
+		return ERR_PTR(-EAGAIN);
+	/* Others have made the upper ones since. */
+	while (stock->nr > missing)
+		group_discard(stock_pop(stock));
+	while (!err && stock->nr) {
+		g = stock_pop(stock);
+		err = group_link(g, parent);
 		if (err)
-			group_discard(g);
+			stock_push(stock, g);
 		else
 			parent = g;
 	}
-	if (parent)
-		groups_mark_gone(css, parent);
+	groups_mark_gone(css, parent);
 	return err ? ERR_PTR(err) : parent;
 }
 
@@ -423,11 +494,20 @@ struct brumm_group *group_get_css(struct cgroup_subsys_state *css)
 
 	if (likely(g))
 		return g;
-	mutex_lock(&groups_lock);
-	g = group_make(css);
-	if (!IS_ERR(g))
-		refcount_inc(&g->refs);
-	mutex_unlock(&groups_lock);
+	do {
+		struct group_stock stock = {};
+		int err = stock_fill(&stock, css);
+
+		g = ERR_PTR(err);
+		if (!err) {
+			mutex_lock(&groups_lock);
+			g = group_make(css, &stock);
+			if (!IS_ERR(g))
+				refcount_inc(&g->refs);
+			mutex_unlock(&groups_lock);
+		}
+		stock_free(&stock);
+	} while (g == ERR_PTR(-EAGAIN));
 	return g;
 }
 
@@ -669,6 +749,11 @@ static void match_rmdir(struct tracepoint *tp, void *data)
 int group_init(void)
 {
 	int err = -ENOENT;
+
+	/* So that lockdep finds who allocates with groups_lock held. */
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(&groups_lock);
+	fs_reclaim_release(GFP_KERNEL);
 
 	ledger_init_root(&root_group.sp.ledger, &default_prices);
 	refcount_set(&root_group.refs, 1);
