@@ -54,7 +54,6 @@ static struct mapdb_frames *frames_alloc(u32 pages, void *priv)
 	mutex_init(&f->lock);
 	refcount_set(&f->refs, 1);
 	mapdb_lineage_init(&f->root, f);
-	INIT_LIST_HEAD(&f->revokes);
 	init_waitqueue_head(&f->wait);
 	f->nr = pages;
 	f->priv = priv;
@@ -273,21 +272,6 @@ static int scan(struct map_op *op)
 
 /* Link */
 
-/* Is somebody revoking what was derived from this part of @source? */
-static bool being_revoked(const struct mapdb_node *source,
-			  const struct mapdb_node *n)
-{
-	struct mapdb_frames *f = mapdb_node_frames(source);
-	struct mapdb_revoke *r;
-
-	list_for_each_entry(r, &f->revokes, link) {
-		if (r->lineage == source->down && r->lo <= mapdb_node_last(n) &&
-		    r->hi >= n->frame)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Does @source still say what it said when @n was made of it? If not, start
  * all over (-EAGAIN).
@@ -354,7 +338,8 @@ static int link_below(struct map_op *op, struct mapdb_node *source,
 	struct mapdb_frames *f = mapdb_node_frames(source);
 	int err;
 
-	if (source->down && being_revoked(source, n)) {
+	if (source->down && mapdb_being_revoked(source->down, n->frame,
+						mapdb_node_last(n))) {
 		refcount_inc(&f->refs);
 		op->busy = f;
 		op->change = f->change;

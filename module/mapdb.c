@@ -47,6 +47,11 @@ void mapdb_node_free(struct mapdb_node *n)
 	kmem_cache_free(node_cache, n);
 }
 
+void mapdb_node_free_bulk(unsigned int nr, struct mapdb_node **nodes)
+{
+	kmem_cache_free_bulk(node_cache, nr, (void **)nodes);
+}
+
 /* Free what hangs together by ->next. */
 void mapdb_free_list(struct mapdb_node *n)
 {
@@ -73,6 +78,7 @@ struct mapdb_lineage *mapdb_lineage_alloc(void)
 void mapdb_lineage_init(struct mapdb_lineage *l, struct mapdb_frames *f)
 {
 	l->children = RB_ROOT_CACHED;
+	l->revokes = RB_ROOT_CACHED;
 	l->frames = f;
 	l->refs = 1;
 }
@@ -128,6 +134,33 @@ struct mapdb_node *mapdb_lineage_after(struct mapdb_lineage *l, u32 frame,
 	if (mapdb_node_last(after) >= lo)
 		return after;
 	return it_iter_next(after, lo, hi);
+}
+
+/* Revokes below a lineage: an interval tree as well, for there may be many */
+
+#define REVOKE_FIRST(r)	((r)->lo)
+#define REVOKE_LAST(r)	((r)->hi)
+INTERVAL_TREE_DEFINE(struct mapdb_revoke, in_lineage, u32, last_below,
+		     REVOKE_FIRST, REVOKE_LAST, static __maybe_unused, revoke)
+
+void mapdb_revoke_begin(struct mapdb_lineage *l, struct mapdb_revoke *r)
+{
+	lockdep_assert_held(&l->frames->lock);
+	revoke_insert(r, &l->revokes);
+}
+
+/* Maps may be waiting for this. */
+void mapdb_revoke_end(struct mapdb_lineage *l, struct mapdb_revoke *r)
+{
+	revoke_remove(r, &l->revokes);
+	mapdb_frames_changed(l->frames);
+}
+
+/* Is somebody revoking what was derived from these frames? */
+bool mapdb_being_revoked(struct mapdb_lineage *l, u32 lo, u32 hi)
+{
+	lockdep_assert_held(&l->frames->lock);
+	return revoke_iter_first(&l->revokes, lo, hi);
 }
 
 /* Frames */
@@ -340,234 +373,7 @@ void mapdb_node_counts(const struct mapdb_node *n, struct ledger_counts *c)
 	c->n[LEDGER_PT] = mapdb_payer(n) ? n->pages : 0;
 }
 
-/* Tallies */
-
-static struct mapdb_tally *tally_find(struct mapdb_tally *list,
-				      const struct mapdb_sponsor *sp)
-{
-	while (list && list->sponsor != sp)
-		list = list->next;
-	return list;
-}
-
-int mapdb_tally_add(struct mapdb_tally **list, struct mapdb_sponsor *sp,
-		    const struct ledger_counts *c)
-{
-	struct mapdb_tally *t = tally_find(*list, sp);
-
-	if (!t) {
-		t = kzalloc(sizeof(*t), MAPDB_GFP);
-		if (!t)
-			return -ENOMEM;
-		t->sponsor = sp;
-		t->next = *list;
-		*list = t;
-	}
-	ledger_counts_add(&t->counts, c);
-	return 0;
-}
-
-/* All of them or, with an error, none. */
-int mapdb_tally_charge(struct mapdb_tally *list)
-{
-	struct mapdb_tally *t;
-	int err;
-
-	for (t = list; t; t = t->next) {
-		err = mapdb_charge(t->sponsor, &t->counts);
-		if (err) {
-			mapdb_tally_uncharge(list, t);
-			return err;
-		}
-	}
-	return 0;
-}
-
-/* Those in front of @end. */
-void mapdb_tally_uncharge(struct mapdb_tally *list, struct mapdb_tally *end)
-{
-	for (; list != end; list = list->next) {
-		if (!ledger_counts_zero(&list->counts))
-			ledger_uncharge(&list->sponsor->ledger, &list->counts);
-	}
-}
-
-void mapdb_tally_free(struct mapdb_tally *list)
-{
-	while (list) {
-		struct mapdb_tally *next = list->next;
-
-		kfree(list);
-		list = next;
-	}
-}
-
-/* Operations */
-
-void mapdb_op_init(struct mapdb_op *op, struct mapdb_space *actor)
-{
-	op->actor = actor;
-	op->res = (struct mapdb_unmap_result){};
-	op->spare = NULL;
-	op->nr_spare = 0;
-	op->starved = false;
-	op->hasty = false;
-	op->credit = NULL;
-	op->spare_tally = NULL;
-	op->told.nr = 0;
-	op->nr = 0;
-}
-
-void mapdb_op_exit(struct mapdb_op *op)
-{
-	if (op->credit)
-		mapdb_op_settle(op);
-	kfree(op->spare_tally);
-	mapdb_free_list(op->spare);
-}
-
-/*
- * Fill up the spare nodes. A cut must not fail for lack of memory, since
- * somebody who takes back what is his cannot be told that he may not.
- */
-void mapdb_op_refill(struct mapdb_op *op)
-{
-	while (op->nr_spare < MAPDB_SPARE) {
-		struct mapdb_node *n;
-
-		n = mapdb_node_alloc(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
-		n->next = op->spare;
-		op->spare = n;
-		op->nr_spare++;
-	}
-	op->starved = false;
-}
-
-/*
- * Wait for a node that is another's, or get the spare nodes that were missing.
- * The tree is locked and pinned; afterwards it is neither.
- */
-void mapdb_op_wait(struct mapdb_op *op, struct mapdb_frames *f)
-{
-	unsigned long change = f->change;
-
-	mutex_unlock(&f->lock);
-	mapdb_lookup_end(op);
-	if (op->starved)
-		mapdb_op_refill(op);
-	else
-		mapdb_frames_wait(f, change);
-	mapdb_lookup_begin();
-	mapdb_frames_put(f);
-}
-
-/**
- * mapdb_op_reserve() - charge for a node that a cut is going to add
- * @op: the operation; keeps it as credit
- * @sp: sponsor of the node that the operation started from, or NULL
- * @n: the node that will be cut
- *
- * Who cuts at his own expense must afford it, who takes back from others need
- * not: the limits that are kept are those which hold for @sp as well. Charged
- * at once, while @n keeps its sponsor from going; then the charge does.
- *
- * Return: 0, -EDQUOT, -EBUSY.
- */
-int mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
-		     const struct mapdb_node *n)
-{
-	struct ledger_counts c = {};
-	struct mapdb_tally *t;
-	int err;
-
-	if (!sp || !n->pays_map)
-		return 0;
-	t = tally_find(op->credit, mapdb_payer(n));
-	/* There is a spare one for the usual case of one sponsor. */
-	if (!t && !op->spare_tally)
-		op->spare_tally = kzalloc(sizeof(*t), GFP_NOWAIT);
-	if (!t && !op->spare_tally)
-		return 0;
-	c.n[LEDGER_MAP] = 1;
-	c.n[LEDGER_LOOKUP] = n->pays_lookup;
-	err = ledger_try_charge_from(&mapdb_payer(n)->ledger, &sp->ledger, &c);
-	if (err)
-		return err;
-	if (!t) {
-		t = op->spare_tally;
-		op->spare_tally = NULL;
-		t->sponsor = mapdb_payer(n);
-		t->next = op->credit;
-		op->credit = t;
-	}
-	ledger_counts_add(&t->counts, &c);
-	return 0;
-}
-
-/* Before a lock under which mapdb_op_reserve() is called. */
-void mapdb_op_prepare(struct mapdb_op *op)
-{
-	if (!op->spare_tally)
-		op->spare_tally = kzalloc(sizeof(*op->spare_tally),
-					  GFP_KERNEL | __GFP_NOFAIL);
-}
-
-/*
- * After a step of a walk that reserves: every MAPDB_BATCH steps let go of the
- * tree, which is locked before and after.
- */
-void mapdb_op_breathe(struct mapdb_op *op, struct mapdb_frames *f,
-		      unsigned int *steps)
-{
-	if (++*steps < MAPDB_BATCH)
-		return;
-	*steps = 0;
-	mutex_unlock(&f->lock);
-	mapdb_op_prepare(op);
-	mapdb_frames_give_way(f);
-	mapdb_frames_lock(f);
-}
-
-/* Charge what was reserved: all of it or, with an error, nothing. */
-int mapdb_op_charge(struct mapdb_op *op)
-{
-	int err = mapdb_tally_charge(op->credit);
-
-	if (err) {
-		mapdb_tally_free(op->credit);
-		op->credit = NULL;
-	}
-	return err;
-}
-
-/* Give back what was reserved and not used. */
-void mapdb_op_settle(struct mapdb_op *op)
-{
-	mapdb_tally_uncharge(op->credit, NULL);
-	mapdb_tally_free(op->credit);
-	op->credit = NULL;
-}
-
-/*
- * Pay out of the credit or, where it does not suffice (somebody upstream cuts,
- * or another cut came first), in any case.
- */
-void mapdb_op_pay(struct mapdb_op *op, struct mapdb_sponsor *sp,
-		  const struct ledger_counts *c)
-{
-	struct mapdb_tally *t = tally_find(op->credit, sp);
-	bool suffices = t;
-	int k;
-
-	for (k = 0; suffices && k < LEDGER_KINDS; k++)
-		suffices = t->counts.n[k] >= c->n[k];
-	if (!suffices) {
-		ledger_charge(&sp->ledger, c);
-		return;
-	}
-	for (k = 0; k < LEDGER_KINDS; k++)
-		t->counts.n[k] -= c->n[k];
-}
+/* Cuts */
 
 /* Pay for a node that a cut has added. */
 static void pay(struct mapdb_op *op, struct mapdb_node *n, bool map,
@@ -665,87 +471,4 @@ struct mapdb_node *mapdb_cut(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 		right->pays_lookup = lookup;
 	}
 	return part;
-}
-
-/* Batches */
-
-static int by_place(const void *a, const void *b)
-{
-	const struct mapdb_node *x = *(const struct mapdb_node **)a;
-	const struct mapdb_node *y = *(const struct mapdb_node **)b;
-
-	if (x->space != y->space)
-		return x->space < y->space ? -1 : 1;
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-/*
- * Neighbours together, so that they are zapped together and each space is
- * locked once. Most batches come in order as they are.
- */
-void mapdb_batch_sort(struct mapdb_op *op)
-{
-	unsigned int i;
-
-	for (i = 1; i < op->nr; i++) {
-		if (by_place(&op->batch[i - 1], &op->batch[i]) > 0)
-			break;
-	}
-	if (i < op->nr)
-		sort(op->batch, op->nr, sizeof(op->batch[0]), by_place, NULL);
-}
-
-/*
- * Take or give up the nodes of the batch, and take rights from them. Once the
- * rwsem was held for writing, no fault that saw them before is under way.
- */
-void mapdb_batch_state(struct mapdb_op *op, enum mapdb_state state, u32 take)
-{
-	struct mapdb_space *s = NULL;
-	unsigned int i;
-
-	for (i = 0; i < op->nr; i++) {
-		struct mapdb_node *n = op->batch[i];
-
-		lockdep_assert_held(&mapdb_node_frames(n)->lock);
-		if (n->space != s) {
-			if (s)
-				up_write(&s->lock);
-			s = n->space;
-			down_write(&s->lock);
-		}
-		n->state = state;
-		n->rights &= ~take;
-	}
-	if (s)
-		up_write(&s->lock);
-}
-
-/* Remove the entries of the batch, one call for each run of neighbours. */
-void mapdb_batch_zap(struct mapdb_op *op)
-{
-	unsigned int i, run;
-
-	os_begin(zap, 0);
-	for (i = 0; i < op->nr; i = run) {
-		struct mapdb_node *n = op->batch[i];
-		u32 end = mapdb_node_end(n);
-
-		for (run = i + 1; run < op->nr; run++) {
-			if (op->batch[run]->space != n->space ||
-			    op->batch[run]->start != end)
-				break;
-			end = mapdb_node_end(op->batch[run]);
-		}
-		mapdb_zap(n->space, n->start, end - n->start);
-	}
-	mapdb_zap_end(op);
-}
-
-/* Free the batch, whose nodes are unlinked. */
-void mapdb_batch_free(struct mapdb_op *op)
-{
-	if (op->nr)
-		kmem_cache_free_bulk(node_cache, op->nr, (void **)op->batch);
-	op->nr = 0;
 }

@@ -96,12 +96,15 @@ struct mapdb_space {
 /**
  * struct mapdb_lineage - what was derived from a node and its pieces
  * @children: interval tree by frame number, ties by node id
+ * @revokes: interval tree of the revokes under way below a node that stays: no
+ *	new child there meanwhile
  * @frames: the tree it is part of
  * @refs: pieces that have it as their lineage, and walkers that pin it;
  *	protected by frames->lock
  */
 struct mapdb_lineage {
 	struct rb_root_cached children;
+	struct rb_root_cached revokes;
 	struct mapdb_frames *frames;
 	unsigned int refs;
 };
@@ -114,7 +117,6 @@ struct mapdb_lineage {
  * @nr_nodes: nodes in the tree
  * @next_id: id of the next node
  * @root: lineage in which the root nodes hang
- * @revokes: revokes under way below a node that stays: no new child meanwhile
  * @change: counts how often an owned node was given up or a revoke ended
  * @wait: woken at each @change
  * @nr: number of frames
@@ -127,7 +129,6 @@ struct mapdb_frames {
 	unsigned long nr_nodes;
 	u64 next_id;
 	struct mapdb_lineage root;
-	struct list_head revokes;
 	unsigned long change;
 	wait_queue_head_t wait;
 	u32 nr;

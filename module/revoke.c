@@ -346,16 +346,14 @@ static void revoke_below(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 			 u32 hi)
 {
 	struct mapdb_lineage *l = n->down;
-	struct mapdb_frames *f = mapdb_node_frames(n);
-	struct mapdb_revoke r = { .lineage = l, .lo = lo, .hi = hi };
+	struct mapdb_revoke r = { .lo = lo, .hi = hi };
 
 	if (!l || !mapdb_lineage_first(l, lo, hi))
 		return;
 	mapdb_lineage_get(l);
-	list_add(&r.link, &f->revokes);
+	mapdb_revoke_begin(l, &r);
 	revoke_lineage(op, l, lo, hi);
-	list_del(&r.link);
-	mapdb_frames_changed(f);
+	mapdb_revoke_end(l, &r);
 	mapdb_lineage_put(l);
 }
 

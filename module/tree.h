@@ -92,8 +92,8 @@ struct mapdb_op {
 
 /* Below a node that stays: nobody may derive from this range meanwhile. */
 struct mapdb_revoke {
-	struct list_head link;
-	struct mapdb_lineage *lineage;
+	struct rb_node in_lineage;
+	u32 last_below;
 	u32 lo;
 	u32 hi;
 };
@@ -120,6 +120,7 @@ static inline void mapdb_charge_end(int srcu)
 /* nodes and lineages */
 struct mapdb_node *mapdb_node_alloc(gfp_t gfp);
 void mapdb_node_free(struct mapdb_node *n);
+void mapdb_node_free_bulk(unsigned int nr, struct mapdb_node **nodes);
 void mapdb_free_list(struct mapdb_node *n);
 struct mapdb_lineage *mapdb_lineage_alloc(void);
 void mapdb_lineage_init(struct mapdb_lineage *l, struct mapdb_frames *f);
@@ -129,6 +130,9 @@ struct mapdb_node *mapdb_lineage_first(struct mapdb_lineage *l, u32 lo, u32 hi);
 struct mapdb_node *mapdb_lineage_next(struct mapdb_node *n, u32 lo, u32 hi);
 struct mapdb_node *mapdb_lineage_after(struct mapdb_lineage *l, u32 frame,
 				       u64 id, u32 lo, u32 hi);
+void mapdb_revoke_begin(struct mapdb_lineage *l, struct mapdb_revoke *r);
+void mapdb_revoke_end(struct mapdb_lineage *l, struct mapdb_revoke *r);
+bool mapdb_being_revoked(struct mapdb_lineage *l, u32 lo, u32 hi);
 
 /* frames */
 void mapdb_frames_lock(struct mapdb_frames *f);
@@ -144,6 +148,10 @@ int mapdb_frames_wait_killable(struct mapdb_frames *f, unsigned long change);
 bool mapdb_space_insert(struct mapdb_space *s, struct mapdb_node *n);
 void mapdb_link(struct mapdb_node *n, struct mapdb_lineage *up);
 void mapdb_unlink(struct mapdb_node *n);
+void mapdb_node_counts(const struct mapdb_node *n, struct ledger_counts *c);
+
+struct mapdb_node *mapdb_cut(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
+			     u32 hi, bool leave);
 
 /* The part of a node that lies in a range of its space, in frames. */
 static inline void mapdb_overlap(const struct mapdb_node *n, u32 start, u32 end,
@@ -153,8 +161,7 @@ static inline void mapdb_overlap(const struct mapdb_node *n, u32 start, u32 end,
 	*hi = n->frame + (min(end, mapdb_node_end(n)) - n->start) - 1;
 }
 
-/* charges */
-void mapdb_node_counts(const struct mapdb_node *n, struct ledger_counts *c);
+/* op.c: charges */
 int mapdb_tally_add(struct mapdb_tally **list, struct mapdb_sponsor *sp,
 		    const struct ledger_counts *c);
 int mapdb_tally_charge(struct mapdb_tally *list);
@@ -190,7 +197,7 @@ struct mapdb_sponsor *mapdb_sponsor_of(const struct mapdb_map_args *a,
 				       bool *first);
 int mapdb_wait_busy(struct mapdb_frames *busy, unsigned long change);
 
-/* operations */
+/* op.c */
 void mapdb_op_init(struct mapdb_op *op, struct mapdb_space *actor);
 void mapdb_op_exit(struct mapdb_op *op);
 void mapdb_op_refill(struct mapdb_op *op);
@@ -205,8 +212,6 @@ int mapdb_op_charge(struct mapdb_op *op);
 void mapdb_op_pay(struct mapdb_op *op, struct mapdb_sponsor *sp,
 		  const struct ledger_counts *c);
 void mapdb_op_settle(struct mapdb_op *op);
-struct mapdb_node *mapdb_cut(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
-			     u32 hi, bool leave);
 void mapdb_batch_sort(struct mapdb_op *op);
 void mapdb_batch_state(struct mapdb_op *op, enum mapdb_state state, u32 take);
 void mapdb_batch_zap(struct mapdb_op *op);

@@ -161,6 +161,53 @@ static void wide_walks(void)
 	world_exit();
 }
 
+/* Greatest work under the tree's lock of a map beside @nr revokes below it. */
+static unsigned long beside_revokes(u32 nr)
+{
+	struct mapdb_revoke *r = calloc(nr, sizeof(*r));
+	struct mapdb_frames *f;
+	struct mapdb_node *n;
+	unsigned long work;
+	u32 i;
+
+	one_group(2, nr + 2);
+	REQUIRE_OK(world_alloc(0, 0, nr + 2, NULL));
+	REQUIRE_OK(world_map(0, nr, 1, 0, 1, BRUMM_RIGHTS_ALL, 0));
+	n = mapdb_lock_at(world_space(0), 0, 1);
+	f = mapdb_node_frames(n);
+	for (i = 0; i < nr; i++) {
+		r[i].lo = i;
+		r[i].hi = i;
+		mapdb_revoke_begin(n->down, &r[i]);
+	}
+	CHECK(mapdb_being_revoked(n->down, nr - 1, nr));
+	CHECK(!mapdb_being_revoked(n->down, nr, nr + 1));
+	mutex_unlock(&f->lock);
+
+	shim_work_reset();
+	REQUIRE_OK(world_map(0, nr, 1, 1, 2, BRUMM_RIGHTS_ALL, 0));
+	work = shim_work_max(SHIM_MUTEX);
+
+	mapdb_frames_lock(f);
+	for (i = 0; i < nr; i++)
+		mapdb_revoke_end(n->down, &r[i]);
+	mapdb_frames_unlock(f);
+	check_structures();
+	world_exit();
+	free(r);
+	return work;
+}
+
+/* Who unmaps in many threads at once delays nobody else's maps by that. */
+static void many_revokes(void)
+{
+	unsigned long few = beside_revokes(10), many = beside_revokes(100000);
+
+	tap_diag("%lu basic blocks beside 10 revokes, %lu beside 100000", few,
+		 many);
+	CHECK(many <= 3 * few);
+}
+
 /* From each depth to the next, within one window. */
 static void deep(void)
 {
@@ -412,6 +459,7 @@ static const struct tap_case cases[] = {
 	{ "a wide tree: bounded work under each lock", wide_bounded, 1200 },
 	{ "a wide tree: neighbours are zapped together", wide_contiguous, 1200 },
 	{ "a wide tree: query and rights are bounded, too", wide_walks, 1200 },
+	{ "a map beside many revokes is bounded", many_revokes },
 	{ "a deep tree: up to the greatest depth, then ELOOP", deep },
 	{ "a page goes from all levels of a tree", deep_and_cut },
 	{ "every shape of two levels", every_shape, 3600 },

@@ -160,7 +160,6 @@ static void check_frames(struct mapdb_frames *f, struct walk *k)
 	size_t i;
 
 	k->nr_linked += check_lineage(&f->root, k);
-	SHIM_CHECK(list_empty(&f->revokes), "a revoke is left");
 	SHIM_CHECK(refcount_read(&f->refs) == 1, "frames with %u references",
 		   refcount_read(&f->refs));
 	SHIM_CHECK(!wq_has_sleeper(&f->wait), "a waiter is left");
@@ -186,6 +185,7 @@ static void check_lineage_refs(struct mapdb_lineage *l, const struct walk *k)
 		SHIM_CHECK(mapdb_node_frames(n) == l->frames,
 			   "lineage of another tree");
 	}
+	SHIM_CHECK(RB_EMPTY_ROOT(&l->revokes.rb_root), "a revoke is left");
 	SHIM_CHECK(l->refs == refs, "lineage with %u references, not %llu",
 		   l->refs, refs);
 }
