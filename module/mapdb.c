@@ -365,14 +365,6 @@ void mapdb_unlink(struct mapdb_node *n)
 		refcount_dec(&f->refs);
 }
 
-/* What is charged for a node now. */
-void mapdb_node_counts(const struct mapdb_node *n, struct ledger_counts *c)
-{
-	c->n[LEDGER_LOOKUP] = n->pays_lookup;
-	c->n[LEDGER_MAP] = n->pays_map;
-	c->n[LEDGER_PT] = mapdb_payer(n) ? n->pages : 0;
-}
-
 /* Cuts */
 
 /* Pay for a node that a cut has added. */

@@ -264,6 +264,15 @@ void mapdb_batch_sort(struct mapdb_op *op)
 		sort(op->batch, op->nr, sizeof(op->batch[0]), by_place, NULL);
 }
 
+/* Has @n followed @last with next to nothing between them? */
+static bool follows(const struct mapdb_node *last, const struct mapdb_node *n)
+{
+	u32 hole = n->start - mapdb_node_end(last);
+
+	return !hole || (hole <= MAPDB_ZAP_HOLE &&
+			 rb_next(&last->in_space) == &n->in_space);
+}
+
 /*
  * Take or give up the nodes of the batch, and take rights from them. Once the
  * rwsem was held for writing, no fault that saw them before is under way.
@@ -273,6 +282,7 @@ void mapdb_batch_state(struct mapdb_op *op, enum mapdb_state state, u32 take)
 	struct mapdb_space *s = NULL;
 	unsigned int i;
 
+	bitmap_zero(op->joined, MAPDB_BATCH);
 	for (i = 0; i < op->nr; i++) {
 		struct mapdb_node *n = op->batch[i];
 
@@ -282,6 +292,8 @@ void mapdb_batch_state(struct mapdb_op *op, enum mapdb_state state, u32 take)
 				up_write(&s->lock);
 			s = n->space;
 			down_write(&s->lock);
+		} else if (state != MAPDB_LIVE && follows(op->batch[i - 1], n)) {
+			__set_bit(i, op->joined);
 		}
 		n->state = state;
 		n->rights &= ~take;
@@ -298,14 +310,10 @@ void mapdb_batch_zap(struct mapdb_op *op)
 	os_begin(zap, 0);
 	for (i = 0; i < op->nr; i = run) {
 		struct mapdb_node *n = op->batch[i];
-		u32 end = mapdb_node_end(n);
+		u32 end;
 
-		for (run = i + 1; run < op->nr; run++) {
-			if (op->batch[run]->space != n->space ||
-			    op->batch[run]->start != end)
-				break;
-			end = mapdb_node_end(op->batch[run]);
-		}
+		run = find_next_zero_bit(op->joined, op->nr, i + 1);
+		end = mapdb_node_end(op->batch[run - 1]);
 		mapdb_zap(n->space, n->start, end - n->start);
 	}
 	mapdb_zap_end(op);

@@ -13,6 +13,7 @@
 #define BRUMM_OS_H
 
 #include <linux/atomic.h>
+#include <linux/bitmap.h>
 #include <linux/bug.h>
 #include <linux/build_bug.h>
 #include <linux/delay.h>

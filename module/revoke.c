@@ -122,6 +122,39 @@ static bool gather_node(struct mapdb_op *op, struct mapdb_path *path,
 	return true;
 }
 
+/*
+ * Take what follows the leaf @n in its space, as far as it is like @n: in
+ * whatever order it was derived, it is zapped by one call with it then.
+ */
+static void gather_neighbours(struct mapdb_op *op, const struct mapdb_path *path,
+			      struct mapdb_node *n)
+{
+	const struct mapdb_node *above = path->node[path->level];
+	struct mapdb_space *s = n->space;
+	u32 lo = path->lo, hi = path->hi;
+	struct rb_node *rb;
+
+	if (path->level) {
+		lo = max(lo, above->frame);
+		hi = min(hi, mapdb_node_last(above));
+	}
+	down_read(&s->lock);
+	while (op->nr < MAPDB_BATCH && (rb = rb_next(&n->in_space))) {
+		struct mapdb_lineage *up = n->up;
+
+		n = rb_entry(rb, struct mapdb_node, in_space);
+		/* Of another tree, this is all that may be looked at. */
+		if (n->up != up)
+			break;
+		if (n->state != MAPDB_LIVE || n->taken || n->frame < lo ||
+		    mapdb_node_last(n) > hi || first_child(n))
+			break;
+		n->dying = 1;
+		path_take(op, n);
+	}
+	up_read(&s->lock);
+}
+
 /**
  * gather() - collect leaves into op->batch
  * @op: the revoke
@@ -162,8 +195,10 @@ static bool gather(struct mapdb_op *op, struct mapdb_lineage *l, u32 lo, u32 hi)
 			n = child;
 			continue;
 		}
-		if (part)
+		if (part) {
 			path_take(op, part);
+			gather_neighbours(op, &path, part);
+		}
 		n = path_next(&path, part ?: n);
 	}
 	return true;
@@ -268,13 +303,13 @@ static void finish_frames(struct mapdb_op *op, struct mapdb_frames *f)
 {
 	unsigned int i;
 
+	op->res.nodes += op->nr;
 	for (i = 0; i < op->nr; i++) {
 		struct mapdb_node *n = op->batch[i];
 
-		if (mapdb_node_is_root(n))
-			mapdb_free_frames(f->priv, n->frame, n->pages);
-		op->res.nodes++;
 		op->res.pages += n->pages;
+		if (unlikely(mapdb_node_is_root(n)))
+			mapdb_free_frames(f->priv, n->frame, n->pages);
 	}
 }
 

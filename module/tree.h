@@ -15,6 +15,13 @@
 #define MAPDB_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | \
 				 __GFP_NOWARN)
 
+/*
+ * Neighbours in a space with at most so many pages of nothing between them are
+ * zapped by one call: to look at an empty page-table entry takes some 6
+ * instructions, and a call 1,300.
+ */
+#define MAPDB_ZAP_HOLE		128
+
 /* Nodes kept at hand for cuts, so that none is needed under a lock. */
 #define MAPDB_SPARE		16
 
@@ -72,6 +79,7 @@ struct mapdb_told {
  * @spare_tally: for the next sponsor in @credit
  * @told: of the batch, where somebody listens
  * @nr: nodes in @batch
+ * @joined: which are to be zapped together with the one before
  * @batch: nodes that are owned
  *
  * On the stack of whoever does it: some 750 bytes.
@@ -87,6 +95,7 @@ struct mapdb_op {
 	struct mapdb_tally *spare_tally;
 	struct mapdb_told told;
 	unsigned int nr;
+	DECLARE_BITMAP(joined, MAPDB_BATCH);
 	struct mapdb_node *batch[MAPDB_BATCH];
 };
 
@@ -148,7 +157,15 @@ int mapdb_frames_wait_killable(struct mapdb_frames *f, unsigned long change);
 bool mapdb_space_insert(struct mapdb_space *s, struct mapdb_node *n);
 void mapdb_link(struct mapdb_node *n, struct mapdb_lineage *up);
 void mapdb_unlink(struct mapdb_node *n);
-void mapdb_node_counts(const struct mapdb_node *n, struct ledger_counts *c);
+
+/* What is charged for a node now. */
+static inline void mapdb_node_counts(const struct mapdb_node *n,
+				     struct ledger_counts *c)
+{
+	c->n[LEDGER_LOOKUP] = n->pays_lookup;
+	c->n[LEDGER_MAP] = n->pays_map;
+	c->n[LEDGER_PT] = mapdb_payer(n) ? n->pages : 0;
+}
 
 struct mapdb_node *mapdb_cut(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 			     u32 hi, bool leave);

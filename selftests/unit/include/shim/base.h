@@ -184,6 +184,15 @@ static inline void __clear_bit(unsigned long n, unsigned long *map)
 	map[n / BITS_PER_LONG] &= ~BIT(n % BITS_PER_LONG);
 }
 
+static inline unsigned long find_next_zero_bit(const unsigned long *map,
+					       unsigned long nr,
+					       unsigned long n)
+{
+	while (n < nr && test_bit(n, map))
+		n++;
+	return n;
+}
+
 static inline void bitmap_zero(unsigned long *map, unsigned int bits)
 {
 	memset(map, 0, BITS_TO_LONGS(bits) * sizeof(*map));
