@@ -508,6 +508,35 @@ int brumm_group_remove(const char *name);
 /** brumm_group_kill() - kill every process in it and below (cgroup.kill). */
 int brumm_group_kill(int group);
 
+/*
+ * Any file of a cgroup, those of the kernel's own controllers too. -ENOENT: no
+ * such file (the controller is not on there), -ENODEV: the cgroup is gone.
+ */
+
+/**
+ * brumm_group_read() - read a file
+ * @group: descriptor of a cgroup
+ * @file: its name
+ * @buf: out: as much as fits, terminated
+ * @size: size of @buf
+ */
+int brumm_group_read(int group, const char *file, char *buf, size_t size);
+
+/** brumm_group_write() - write @text to a file. */
+int brumm_group_write(int group, const char *file, const char *text);
+
+/**
+ * brumm_group_number() - read a number
+ * @group: descriptor of a cgroup
+ * @file: name of a file
+ * @key: of a line "key number", NULL: the file is one number
+ * @value: out; %BRUMM_NO_LIMIT for "max"
+ *
+ * Returns 0; -ENODATA: no such line.
+ */
+int brumm_group_number(int group, const char *file, const char *key,
+		       uint64_t *value);
+
 /* ---- memory service: clients -------------------------------------------- */
 
 /** BRUMM_SERVICE_SOCKET - where clients find it unless told otherwise. */

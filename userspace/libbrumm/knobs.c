@@ -129,27 +129,9 @@ PUBLIC int brumm_group_stat(int group, brumm_each_fn each, void *arg)
 	return err ? err : parse_flat(text, each, arg);
 }
 
-struct find {
-	const char *key;
-	uint64_t *value;
-};
-
-static int find_key(const char *key, uint64_t value, void *arg)
-{
-	struct find *f = arg;
-
-	if (strcmp(key, f->key))
-		return 0;
-	*f->value = value;
-	return 1;
-}
-
 PUBLIC int brumm_group_stat_get(int group, const char *key, uint64_t *value)
 {
-	struct find f = { .key = key, .value = value };
-	int ret = brumm_group_stat(group, find_key, &f);
-
-	return ret == 1 ? 0 : ret ? ret : -ENODATA;
+	return brumm_group_number(group, "brumm.stat", key, value);
 }
 
 static int one_event(const char *key, uint64_t value, void *arg)
