@@ -30,6 +30,8 @@ int cmd_query(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_reap(int argc, char **argv);
 
 /* "brumm COMMAND", for messages. */
 extern char cli_name[64];
