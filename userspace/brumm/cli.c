@@ -16,10 +16,16 @@ char cli_name[64] = "brumm";
 
 void cli_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
-	argp_err_exit_status = EXIT_ERROR;
+	cli_parse_as(argp, argc, argv, 0, EXIT_ERROR, input);
+}
+
+void cli_parse_as(const struct argp *argp, int argc, char **argv,
+		  unsigned int flags, int status, void *input)
+{
+	argp_err_exit_status = status;
 	argv[0] = cli_name;
-	if (argp_parse(argp, argc, argv, 0, NULL, input))
-		exit(EXIT_ERROR);
+	if (argp_parse(argp, argc, argv, flags, NULL, input))
+		exit(status);
 }
 
 void cli_error(const char *fmt, ...)

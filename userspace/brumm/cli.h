@@ -38,6 +38,9 @@ extern char cli_name[64];
 
 /* Parses; usage errors end the program with EXIT_ERROR. */
 void cli_parse(const struct argp *argp, int argc, char **argv, void *input);
+/* The same with flags of argp_parse(), and another code for such errors. */
+void cli_parse_as(const struct argp *argp, int argc, char **argv,
+		  unsigned int flags, int status, void *input);
 
 /* Messages to stderr; one with an error gets its remedy. */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -15,6 +15,7 @@ static const struct command {
 	{ "show", cmd_show, "budgets and expected clean-up times of cgroups" },
 	{ "set", cmd_set, "set the budget, prices or lock of a cgroup" },
 	{ "reclaim", cmd_reclaim, "take all memory back that a cgroup sponsors" },
+	{ "run", cmd_run, "run a command in a cgroup with a budget, and reap it" },
 	{ "reap", cmd_reap, "end a cgroup or PID namespace, and time until nothing is left" },
 	{ "serve", cmd_serve, "memory service: hand out pages that can be taken back" },
 	{ "take-back", cmd_take_back, "tell a memory service to take a cgroup's pages back" },
