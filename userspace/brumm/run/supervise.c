@@ -167,6 +167,6 @@ int supervise(struct run *r, int *status)
 	else
 		kill(init, SIGKILL);
 	take_terminal(r);
-	close(sock[0]);
+	/* Its other end would take a close for our end, and go by itself. */
 	return code;
 }
