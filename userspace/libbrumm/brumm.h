@@ -513,13 +513,7 @@ int brumm_group_kill(int group);
  * such file (the controller is not on there), -ENODEV: the cgroup is gone.
  */
 
-/**
- * brumm_group_read() - read a file
- * @group: descriptor of a cgroup
- * @file: its name
- * @buf: out: as much as fits, terminated
- * @size: size of @buf
- */
+/** brumm_group_read() - read a file: as much as fits, terminated. */
 int brumm_group_read(int group, const char *file, char *buf, size_t size);
 
 /** brumm_group_write() - write @text to a file. */

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,21 @@ static int make_bare(const char *name)
 
 	if (!err && mkdir(path, 0755) && errno != EEXIST)
 		err = -errno;
+	return err;
+}
+
+/* libcgroup does not tell why it could not make a folder. */
+static int real_reason(const char *name, int err)
+{
+	char path[PATH_MAX], *slash;
+
+	if (err != -EIO || brumm_group_path(name, path, sizeof(path)))
+		return err;
+	while ((slash = strrchr(path, '/')) && slash != path) {
+		*slash = '\0';
+		if (!access(path, F_OK))
+			return access(path, W_OK) ? -errno : err;
+	}
 	return err;
 }
 
@@ -83,7 +99,7 @@ int run_make_group(struct run *r)
 			cli_error("cgroup v2 has no memory controller here: no budget, and memory is not told");
 	}
 	if (err) {
-		say_why(r->name, err);
+		say_why(r->name, real_reason(r->name, err));
 		return RUN_OWN_ERROR;
 	}
 	r->group = cli_open_group(r->name);
