@@ -332,8 +332,8 @@ int mapdb_query(struct mapdb_space *s, u32 page, bool next, bool count,
  * Supplied by the user of the database.
  *
  * mapdb_zap: remove every page-table and TLB entry of the range. No lock is
- *	held; the nodes there are ZAPPING, or their rights were reduced. Between
- *	them was nothing; what came there since has to fault again.
+ *	held; the nodes there are ZAPPING, or their rights were reduced, or there is
+ *	nothing, or what goes soon; what is used there has to fault again.
  * mapdb_event: @rights of the range are gone (@all: the whole mapping). A
  *	mutex and an rwsem are held: must not sleep.
  * mapdb_free_frames: nobody maps these frames any more. No lock is held.

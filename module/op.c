@@ -238,39 +238,75 @@ void mapdb_op_pay(struct mapdb_op *op, struct mapdb_sponsor *sp,
 
 /* Batches */
 
-static int by_place(const void *a, const void *b)
+static bool stands_before(const struct mapdb_node *a,
+			  const struct mapdb_node *b)
 {
-	const struct mapdb_node *x = *(const struct mapdb_node **)a;
-	const struct mapdb_node *y = *(const struct mapdb_node **)b;
+	return a->space != b->space ? a->space < b->space : a->start < b->start;
+}
 
-	if (x->space != y->space)
-		return x->space < y->space ? -1 : 1;
-	return x->start < y->start ? -1 : x->start > y->start;
+/* Where @n belongs among the first @nr of the batch, which are in order. */
+static unsigned int place_for(const struct mapdb_op *op,
+			      const struct mapdb_node *n, unsigned int nr)
+{
+	unsigned int from = 0, mid;
+
+	while (from < nr) {
+		mid = (from + nr) / 2;
+		if (stands_before(n, op->batch[mid]))
+			nr = mid;
+		else
+			from = mid + 1;
+	}
+	return from;
 }
 
 /*
  * Neighbours together, so that they are zapped together and each space is
- * locked once. Most batches come in order as they are.
+ * locked once. By insertion: most of a batch is in order, and it is small.
+ * sort() would call a function for each comparison.
  */
 void mapdb_batch_sort(struct mapdb_op *op)
 {
-	unsigned int i;
+	unsigned int i, at;
 
 	for (i = 1; i < op->nr; i++) {
-		if (by_place(&op->batch[i - 1], &op->batch[i]) > 0)
-			break;
+		struct mapdb_node *n = op->batch[i];
+
+		if (!stands_before(n, op->batch[i - 1]))
+			continue;
+		at = place_for(op, n, i - 1);
+		memmove(&op->batch[at + 1], &op->batch[at],
+			(i - at) * sizeof(n));
+		op->batch[at] = n;
 	}
-	if (i < op->nr)
-		sort(op->batch, op->nr, sizeof(op->batch[0]), by_place, NULL);
 }
 
-/* Has @n followed @last with next to nothing between them? */
-static bool follows(const struct mapdb_node *last, const struct mapdb_node *n)
+/* Has a revoke passed @n on its way down, in the tree that is locked? */
+static bool is_doomed(const struct mapdb_node *n, const struct mapdb_frames *f)
 {
-	u32 hole = n->start - mapdb_node_end(last);
+	return n->up && mapdb_node_frames(n) == f && n->dying;
+}
 
-	return !hole || (hole <= MAPDB_ZAP_HOLE &&
-			 rb_next(&last->in_space) == &n->in_space);
+/*
+ * Is there next to nothing between @last and @n in their space? What a revoke
+ * has passed on its way down is as good as nothing: it will be taken, and has a
+ * fault more if it is used until then.
+ */
+static bool bridges(const struct mapdb_node *last, const struct mapdb_node *n)
+{
+	const struct mapdb_frames *f = mapdb_node_frames(n);
+	u32 hole = n->start - mapdb_node_end(last);
+	unsigned int steps = MAPDB_ZAP_DOOMED;
+	struct rb_node *at;
+
+	if (hole > MAPDB_ZAP_HOLE)
+		return false;
+	for (at = rb_next(&last->in_space); at != &n->in_space; at = rb_next(at)) {
+		if (!steps-- ||
+		    !is_doomed(rb_entry(at, struct mapdb_node, in_space), f))
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -292,7 +328,8 @@ void mapdb_batch_state(struct mapdb_op *op, enum mapdb_state state, u32 take)
 				up_write(&s->lock);
 			s = n->space;
 			down_write(&s->lock);
-		} else if (state != MAPDB_LIVE && follows(op->batch[i - 1], n)) {
+		} else if (n->start == mapdb_node_end(op->batch[i - 1]) ||
+			   bridges(op->batch[i - 1], n)) {
 			__set_bit(i, op->joined);
 		}
 		n->state = state;

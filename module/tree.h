@@ -21,6 +21,8 @@
  * instructions, and a call 1,300.
  */
 #define MAPDB_ZAP_HOLE		128
+/* So many nodes at most are looked at in between. */
+#define MAPDB_ZAP_DOOMED	16
 
 /* Nodes kept at hand for cuts, so that none is needed under a lock. */
 #define MAPDB_SPARE		16
