@@ -437,6 +437,8 @@ static int start(const struct args *a, struct bench_plan *p,
 	if (err)
 		return err;
 	err = bench_store_new(a->output, make_head(p, env), store);
+	if (!err)
+		err = bench_store_start(*store);
 	if (err == -EEXIST)
 		cli_error("%s.partial is what a run left that was killed; go on with it by --resume %s, or remove it",
 			  a->output, a->output);
@@ -464,8 +466,12 @@ static int go_on(const struct args *a, struct bench_plan *p,
 	if (!err)
 		err = check_resumed(all, env);
 	/* All of a file is predicted by the same prices. */
-	if (!err)
-		bench_prices_from(env, json_object_get(all, "prices"));
+	bench_prices_from(env, json_object_get(all, "prices"));
+	if (err)
+		return err;
+	err = bench_store_start(*store);
+	if (err)
+		cli_fail(err, "cannot write %s", a->resume);
 	return err;
 }
 

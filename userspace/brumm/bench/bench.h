@@ -139,6 +139,8 @@ int bench_prices_read(struct bench_env *env, const char *path);
 void bench_prices_from(struct bench_env *env, const json_t *prices);
 /* Kernel memory of the cgroup (slab, per-CPU, page tables); or -1. */
 int64_t bench_kernel_bytes(const struct bench_env *env);
+/* kernel_bytes as what so many nodes take. */
+int bench_put_nodes(const struct bench_env *env, json_t *result, uint64_t nodes);
 bool bench_stat(const struct bench_env *env, struct shape_counts *c);
 /* Counts, and Eq. 1 with the prices: predicted_ns, predicted_p99_ns. */
 int bench_put_prediction(const struct bench_env *env, json_t *result,
@@ -179,6 +181,7 @@ BENCH_RUN(run_zap);
 struct bench_store;
 int bench_store_new(const char *path, json_t *head, struct bench_store **store);
 int bench_store_resume(const char *path, struct bench_store **store);
+int bench_store_start(struct bench_store *store);
 bool bench_store_has(const struct bench_store *store,
 		     const struct bench_task *task);
 int bench_store_add(struct bench_store *store, bool baseline, json_t *result);

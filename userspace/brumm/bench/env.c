@@ -332,6 +332,17 @@ int64_t bench_kernel_bytes(const struct bench_env *env)
 	return sum;
 }
 
+int bench_put_nodes(const struct bench_env *env, json_t *result, uint64_t nodes)
+{
+	bool known = env->node_bytes;
+
+	return json_object_set_new(result, "kernel_bytes", known ?
+			json_integer((json_int_t)(nodes * env->node_bytes)) :
+			json_null()) ||
+	       json_object_set_new(result, "kernel_by", known ?
+			json_string("nodes") : json_null()) ? -ENOMEM : 0;
+}
+
 static int take_count(const char *key, uint64_t value, void *arg)
 {
 	struct shape_counts *c = arg;

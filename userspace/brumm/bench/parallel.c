@@ -97,6 +97,8 @@ static int put_times(const struct bench_env *env, const struct team *t,
 	    bench_put(r, "reclaim_ns", end - unmap) ||
 	    bench_put(r, "total_ns", mapped - start + end - unmap) ||
 	    bench_put(r, "map_calls", task->size) ||
+	    bench_put(r, "user_bytes", c->lookup * BENCH_PAGE) ||
+	    bench_put_nodes(env, r, task->size + c->lookup) ||
 	    bench_put(r, "pages", c->pt) ||
 	    json_object_set_new(r, "by", json_string("unmap")))
 		return -ENOMEM;

@@ -241,9 +241,7 @@ static int run(const struct bench_env *env, const struct service *s,
 	if (!err)
 		err = bench_put(r, "pages", 2 * n);
 	if (!err)
-		err = json_object_set_new(r, "kernel_bytes", env->node_bytes ?
-			json_integer((json_int_t)(2 * n * env->node_bytes)) :
-			json_null()) ? -ENOMEM : 0;
+		err = bench_put_nodes(env, r, 2 * n);
 	if (!err)
 		err = put_counts(env, n, &before, r);
 	if (!err)

@@ -33,8 +33,10 @@ static void fill_in(struct shape_spec *sp)
 		sp->frames = sp->n;
 		break;
 	case SHAPE_RANDOM_PAGES:
-	case SHAPE_RANDOM_RANGES:
 		sp->frames = sp->n / 64 ? sp->n / 64 : 1;
+		break;
+	case SHAPE_RANDOM_RANGES:
+		sp->frames = sp->n / 64 > 16 ? sp->n / 64 : 16;
 		break;
 	default:
 		sp->frames = 1;

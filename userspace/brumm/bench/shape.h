@@ -44,7 +44,8 @@ enum shape_kind {
  * @kind: see above
  * @n: mappings to derive, at least 1; of SHAPE_CHAIN less than the max. depth
  * @frames: pages of the base, 0: 1 for SHAPE_SINGLE_FRAME, RANGE and CHAIN, n
- *	for MANY_FRAMES, max(1, n / 64) for the random ones
+ *	for MANY_FRAMES, n / 64 for the random ones, at least 1 for pages and 16
+	for ranges
  * @seed: of the random choices
  * @width: of the random ones: most children of a mapping (0: 4)
  * @depth: of the random ones: most generations below the base (0: 12)

@@ -31,24 +31,14 @@ static int plan_scene(const struct bench_env *env,
 static int put_kernel_bytes(const struct scene *sc, uint64_t nodes, json_t *r)
 {
 	int64_t now = bench_kernel_bytes(sc->env);
-	json_t *bytes, *by;
 
-	if (sc->kernel >= 0 && now >= 0) {
-		bytes = json_integer(now > sc->kernel ? now - sc->kernel : 0);
-		by = json_string("memory.stat");
-	} else if (sc->env->node_bytes) {
-		bytes = json_integer((json_int_t)(nodes * sc->env->node_bytes));
-		by = json_string("nodes");
-	} else {
-		bytes = json_null();
-		by = json_null();
-	}
-	if (json_object_set_new(r, "kernel_bytes", bytes) ||
-	    json_object_set_new(r, "kernel_by", by))
+	if (sc->kernel < 0 || now < 0)
+		return bench_put_nodes(sc->env, r, nodes);
+	if (bench_put(r, "kernel_bytes", now > sc->kernel ?
+		      (uint64_t)(now - sc->kernel) : 0))
 		return -ENOMEM;
-	return json_object_set_new(r, "node_bytes", sc->env->node_bytes ?
-		json_integer((json_int_t)(nodes * sc->env->node_bytes)) :
-		json_null()) ? -ENOMEM : 0;
+	return json_object_set_new(r, "kernel_by", json_string("memory.stat")) ?
+	       -ENOMEM : 0;
 }
 
 /* What brumm.stat says, since the scene was set. */
@@ -85,6 +75,9 @@ static int put_made(const struct scene *sc, json_t *r)
 		err = bench_put(r, "user_bytes", cost.frames * BENCH_PAGE);
 	if (!err)
 		err = put_kernel_bytes(sc, cost.nodes, r);
+	if (!err)
+		err = bench_put(r, "node_bytes",
+				cost.nodes * sc->env->node_bytes);
 	if (!err)
 		err = bench_put_counts(r, "charged", &charged);
 	return err ? err : put_stat(sc, "stat", r);

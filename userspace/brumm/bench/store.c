@@ -86,14 +86,16 @@ static int write_result(struct bench_store *s, bool baseline, json_t *result)
 	return err;
 }
 
-/* Anew, with all that is there already: what was torn goes. */
-static int write_lines(struct bench_store *s)
+/* The lines anew, with all that is there already: what was torn goes. */
+int bench_store_start(struct bench_store *s)
 {
 	char *temporary;
 	json_t *result;
 	size_t i, b;
 	int err;
 
+	if (!s->path)
+		return 0;
 	if (asprintf(&temporary, "%s.new", s->partial) < 0)
 		return -ENOMEM;
 	s->fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND |
@@ -171,8 +173,6 @@ int bench_store_new(const char *path, json_t *head, struct bench_store **to)
 	/* What a run that was killed has left is not ours to overwrite. */
 	if (!err && path && !access(s->partial, F_OK))
 		err = -EEXIST;
-	if (!err && path)
-		err = write_lines(s);
 	if (err)
 		bench_store_free(s);
 	else
@@ -243,8 +243,6 @@ int bench_store_resume(const char *path, struct bench_store **to)
 		err = read_whole(s);
 	if (!err && !is_ours(s->all))
 		err = -EINVAL;
-	if (!err)
-		err = write_lines(s);
 	if (err)
 		bench_store_free(s);
 	else
