@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The BPF object: load it, attach it, and whom it counts. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <brumm/brumm.h>
+
+#include "internal.h"
+
+#define RING_BYTES	(16u << 20)
+
+/* The order matters: the first has types checked, the last works without BTF. */
+static const struct rung {
+	const char *name;
+	const char *section;
+} rungs[] = {
+	{ "tp_btf", "tp_btf/" },
+	{ "raw_tp", "raw_tp/brumm_" },
+	{ "tracepoint", "tp/" },
+};
+
+const char *const probe_rungs[] = { "tp_btf", "raw_tp", "tracepoint", NULL };
+
+/* What libbpf complained of last, to be told if nothing works. */
+static __thread char complaint[256];
+
+static int on_print(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	if (level == LIBBPF_WARN && !*complaint)
+		vsnprintf(complaint, sizeof(complaint), fmt, ap);
+	return 0;
+}
+
+static bool is_filter(const struct bpf_program *prog)
+{
+	return !strcmp(bpf_program__name(prog), "filter_mkdir");
+}
+
+static bool is_of_rung(const struct bpf_program *prog, const struct rung *r)
+{
+	return !strncmp(bpf_program__section_name(prog), r->section,
+			strlen(r->section));
+}
+
+/* Filter */
+
+static int want(struct probe *p, uint64_t id)
+{
+	uint8_t yes = 1;
+
+	return bpf_map__update_elem(p->skel->maps.wanted, &id, sizeof(id), &yes,
+				    sizeof(yes), BPF_ANY);
+}
+
+/*
+ * All cgroups below the one whose folder is @dir, which is closed. Those that go
+ * meanwhile are no loss; those that come are seen by filter_mkdir().
+ */
+static int want_below(struct probe *p, int dir)
+{
+	struct dirent *d;
+	struct stat st;
+	DIR *stream;
+	int err = 0, fd;
+
+	if (fstat(dir, &st)) {
+		close(dir);
+		return 0;
+	}
+	err = want(p, st.st_ino);
+	stream = err ? NULL : fdopendir(dir);
+	if (!stream) {
+		close(dir);
+		return err;
+	}
+	while (!err && (d = readdir(stream))) {
+		if (d->d_type != DT_DIR || *d->d_name == '.')
+			continue;
+		fd = openat(dir, d->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0)
+			err = want_below(p, fd);
+	}
+	closedir(stream);
+	return err;
+}
+
+static int want_group(struct probe *p, int group)
+{
+	int fd;
+
+	if (group < 0)
+		return 0;
+	fd = openat(group, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : want_below(p, fd);
+}
+
+/* Load and attach */
+
+static struct probe_bpf *open_rung(const struct probe_options *o,
+				   const struct rung *r)
+{
+	struct probe_bpf *skel = probe_bpf__open();
+	struct bpf_program *prog;
+
+	if (!skel)
+		return NULL;
+	skel->rodata->filtered = o->group >= 0;
+	skel->rodata->samples = o->samples;
+	if (o->samples)
+		bpf_map__set_max_entries(skel->maps.ring,
+					 o->ring ? o->ring : RING_BYTES);
+	bpf_object__for_each_program(prog, skel->obj)
+		bpf_program__set_autoload(prog, is_filter(prog) ?
+						o->group >= 0 :
+						is_of_rung(prog, r));
+	return skel;
+}
+
+void probe_detach(struct probe *p)
+{
+	while (p->nr_links)
+		bpf_link__destroy(p->links[--p->nr_links]);
+}
+
+int probe_attach(struct probe *p)
+{
+	struct bpf_program *prog;
+	struct bpf_link *link;
+
+	bpf_object__for_each_program(prog, p->skel->obj) {
+		if (!bpf_program__autoload(prog))
+			continue;
+		if (p->nr_links == PROBE_LINKS) {
+			probe_detach(p);
+			return -E2BIG;
+		}
+		link = bpf_program__attach(prog);
+		if (!link) {
+			int err = -errno;
+
+			probe_detach(p);
+			return err;
+		}
+		p->links[p->nr_links++] = link;
+	}
+	return 0;
+}
+
+static int try_rung(struct probe *p, const struct probe_options *o,
+		    const struct rung *r)
+{
+	int err;
+
+	*complaint = 0;
+	p->skel = open_rung(o, r);
+	if (!p->skel)
+		return -errno;
+	err = probe_bpf__load(p->skel);
+	if (!err)
+		err = probe_attach(p);
+	/* After the filter is attached, so that no cgroup is overlooked. */
+	if (!err)
+		err = want_group(p, o->group);
+	if (err) {
+		probe_detach(p);
+		probe_bpf__destroy(p->skel);
+		p->skel = NULL;
+	}
+	return err;
+}
+
+static void note(char **why, const char *rung, int err)
+{
+	char *old = *why;
+
+	complaint[strcspn(complaint, "\n")] = 0;
+	if (asprintf(why, "%s%s%s: %s%s%s", old ? old : "", old ? "; " : "",
+		     rung, strerror(-err), *complaint ? ", " : "",
+		     complaint) < 0)
+		*why = NULL;
+	free(old);
+}
+
+int probe_open(const struct probe_options *o, struct probe **out, char **why)
+{
+	libbpf_print_fn_t old = libbpf_set_print(on_print);
+	struct probe *p = calloc(1, sizeof(*p));
+	int err = -EINVAL;
+	size_t i;
+
+	*why = NULL;
+	if (!p)
+		return -ENOMEM;
+	for (i = 0; i < sizeof(rungs) / sizeof(rungs[0]); i++) {
+		if (o->rung && strcmp(o->rung, rungs[i].name))
+			continue;
+		err = try_rung(p, o, &rungs[i]);
+		if (!err)
+			break;
+		note(why, rungs[i].name, err);
+		/* Neither of these is better one rung down. */
+		if (err == -EPERM || err == -ENOMEM)
+			break;
+	}
+	libbpf_set_print(old);
+	if (err) {
+		if (err != -EPERM && err != -ENOMEM && err != -EINVAL)
+			err = access(BRUMM_DEVICE, F_OK) ? -ENOENT : -EOPNOTSUPP;
+		free(p);
+		return err;
+	}
+	p->rung = rungs[i].name;
+	p->skel->bss->active = true;
+	*out = p;
+	return 0;
+}
+
+void probe_pause(struct probe *p, bool pause)
+{
+	__atomic_store_n(&p->skel->bss->active, !pause, __ATOMIC_SEQ_CST);
+}
+
+void probe_close(struct probe *p)
+{
+	if (!p)
+		return;
+	probe_detach(p);
+	ring_buffer__free(p->ring);
+	probe_bpf__destroy(p->skel);
+	free(p);
+}
