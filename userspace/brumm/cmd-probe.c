@@ -105,15 +105,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		/* What stands behind -- is the command. */
-		if (state->quoted && state->next > state->quoted) {
-			a->command = &state->argv[state->next - 1];
-			state->next = state->argc;
-		} else if (a->group) {
+		if (a->group)
 			argp_error(state, "one cgroup only; a command comes after --");
-		} else {
-			a->group = arg;
-		}
+		a->group = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (a->command && a->seconds)
@@ -369,6 +363,9 @@ static int run(struct args *a, struct probe *p)
 		if (!err)
 			err = probe_reset(p);
 	}
+	if (!a->command)
+		cli_error("measuring, attached by %s%s", probe_rung(p),
+			  a->seconds ? "" : "; ends with ^C");
 	if (!a->json && a->o.samples)
 		puts("# end_ns op ns cgroup nodes pages tid err");
 	if (!err)
@@ -388,6 +385,24 @@ static int run(struct args *a, struct probe *p)
 	return ret ? ret : status_of(&r, code);
 }
 
+/*
+ * What stands behind --, or NULL: argp would move what stands before it there,
+ * too.
+ */
+static char **cut_command(int *argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < *argc; i++) {
+		if (strcmp(argv[i], "--"))
+			continue;
+		*argc = i;
+		argv[i] = NULL;
+		return argv[i + 1] ? &argv[i + 1] : NULL;
+	}
+	return NULL;
+}
+
 int cmd_probe(int argc, char **argv)
 {
 	struct args a = { .o = PROBE_OPTIONS_INIT };
@@ -395,6 +410,7 @@ int cmd_probe(int argc, char **argv)
 	char *why = NULL;
 	int err, ret;
 
+	a.command = cut_command(&argc, argv);
 	cli_parse(&argp, argc, argv, &a);
 	cli_catch_signals();
 	if (a.group) {

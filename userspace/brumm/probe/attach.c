@@ -228,6 +228,11 @@ void probe_pause(struct probe *p, bool pause)
 	__atomic_store_n(&p->skel->bss->active, !pause, __ATOMIC_SEQ_CST);
 }
 
+const char *probe_rung(const struct probe *p)
+{
+	return p->rung;
+}
+
 void probe_close(struct probe *p)
 {
 	if (!p)

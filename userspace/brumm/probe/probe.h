@@ -91,6 +91,8 @@ struct probe_cost {
  */
 int probe_open(const struct probe_options *o, struct probe **p, char **why);
 void probe_close(struct probe *p);
+/* The way it is attached. */
+const char *probe_rung(const struct probe *p);
 
 /* What was measured up to now. */
 int probe_read(struct probe *p, struct probe_result *r);
