@@ -48,11 +48,16 @@ extern struct trace_delays {
 		     release, reclaim, empty;
 } trace_delays;
 
-/* As if it had taken longer: busy, so that the time is known. */
+/*
+ * As if it had taken longer. Busy, so that the time is known; a long one sleeps,
+ * so that whoever attaches meanwhile need not wait for it.
+ */
 static inline void os_delay(unsigned int us)
 {
 	u64 end = ktime_get_ns() + us * 1000ULL;
 
+	if (us > 100000)
+		msleep(us / 1000);
 	while (us && ktime_get_ns() < end)
 		cpu_relax();
 }
