@@ -278,6 +278,45 @@ bool mapdb_space_insert(struct mapdb_space *s, struct mapdb_node *n)
 	return true;
 }
 
+/* Is @next the piece of the same node that comes after @n in space and frames? */
+static bool is_next_piece(const struct mapdb_node *n,
+			  const struct mapdb_node *next)
+{
+	/* Of another tree, @up is all that may be looked at. */
+	return next->up == n->up && mapdb_node_serves(next) &&
+	       next->down == n->down && next->start == mapdb_node_end(n) &&
+	       next->frame == mapdb_node_last(n) + 1 &&
+	       mapdb_payer(next) == mapdb_payer(n);
+}
+
+/**
+ * mapdb_row_last() - how far do pieces of one node stand in a row?
+ * @n: the first one, its tree locked
+ * @end: page behind what is of interest
+ *
+ * What was derived across the pieces hangs in the lineage that they share. To
+ * who takes it back from all of them, they are one range: or else it would be
+ * cut, and be gone through, once for each. Looks at MAPDB_BATCH pieces at most.
+ *
+ * Return: the last one.
+ */
+struct mapdb_node *mapdb_row_last(struct mapdb_node *n, u32 end)
+{
+	struct mapdb_space *s = n->space;
+	unsigned int steps = MAPDB_BATCH;
+	struct rb_node *rb;
+
+	if (n->down && mapdb_node_end(n) < end) {
+		down_read(&s->lock);
+		while (--steps && mapdb_node_end(n) < end &&
+		       (rb = rb_next(&n->in_space)) &&
+		       is_next_piece(n, space_entry(rb)))
+			n = space_entry(rb);
+		up_read(&s->lock);
+	}
+	return n;
+}
+
 /*
  * The first node in *@page..@end-1 that is not PENDING. After many of those,
  * stop at one and move *@page there: let go of the lock and come again.

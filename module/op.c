@@ -78,6 +78,7 @@ void mapdb_op_init(struct mapdb_op *op, struct mapdb_space *actor)
 	op->spare = NULL;
 	op->nr_spare = 0;
 	op->starved = false;
+	op->only = NULL;
 	op->hasty = false;
 	op->credit = NULL;
 	op->spare_tally = NULL;

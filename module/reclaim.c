@@ -89,7 +89,9 @@ static int reclaim_to_mark(struct mapdb_op *op, struct mapdb_sponsor *sp)
 {
 	struct mapdb_frames *f;
 	struct mapdb_node *n;
+	u32 to;
 
+	op->only = sp;
 	while ((n = lock_first(sp))) {
 		f = mapdb_node_frames(n);
 		/* What is dying is brought to its end. */
@@ -97,7 +99,7 @@ static int reclaim_to_mark(struct mapdb_op *op, struct mapdb_sponsor *sp)
 			mapdb_frames_unlock(f);
 			return -EINTR;
 		}
-		if (mapdb_revoke_self(op, n, n->frame, mapdb_node_last(n)))
+		if (mapdb_revoke_self(op, n, n->start, U32_MAX, &to))
 			mapdb_frames_unlock(f);
 		else
 			mapdb_op_wait(op, f);

@@ -376,7 +376,10 @@ static void revoke_lineage(struct mapdb_op *op, struct mapdb_lineage *l, u32 lo,
 	}
 }
 
-/* Revoke what is below a node that stays. */
+/*
+ * Revoke what is below a node that stays, or a row of pieces that do so as yet:
+ * one may even move away meanwhile, so new ones are kept out.
+ */
 static void revoke_below(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 			 u32 hi)
 {
@@ -392,31 +395,69 @@ static void revoke_below(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 	mapdb_lineage_put(l);
 }
 
+/* Is @n a leaf that goes with its neighbour, if it ends in front of @end? */
+static bool goes_along(const struct mapdb_op *op, const struct mapdb_node *n,
+		       const struct mapdb_frames *f, u32 end)
+{
+	return n->state == MAPDB_LIVE && mapdb_node_frames(n) == f &&
+	       mapdb_node_end(n) <= end && !first_child(n) &&
+	       (!op->only || mapdb_payer(n) == op->only);
+}
+
 /*
- * Bring the removal of a part of a node itself one step further. The tree is
- * locked before and after.
+ * Take a leaf, and those that follow it in front of page @end: who gives up a
+ * window has many. Return: the page behind them.
  */
-enum mapdb_revoked mapdb_revoke_self(struct mapdb_op *op, struct mapdb_node *n,
-				     u32 lo, u32 hi)
+static u32 take_leaves(struct mapdb_op *op, struct mapdb_node *n, u32 end)
 {
 	struct mapdb_frames *f = mapdb_node_frames(n);
-	struct mapdb_lineage *l;
+	struct mapdb_space *s = n->space;
+	struct rb_node *rb;
+
+	op->batch[op->nr++] = n;
+	if (mapdb_node_end(n) < end) {
+		down_read(&s->lock);
+		while (op->nr < MAPDB_BATCH && (rb = rb_next(&n->in_space))) {
+			struct mapdb_node *next =
+				rb_entry(rb, struct mapdb_node, in_space);
+
+			if (!goes_along(op, next, f, end))
+				break;
+			n = next;
+			op->batch[op->nr++] = n;
+		}
+		up_read(&s->lock);
+	}
+	end = mapdb_node_end(n);
+	take(op);
+	return end;
+}
+
+/*
+ * Bring the removal of what stands from page @start on, of @n and perhaps of
+ * some after it up to page @end, one step further. *@to: the page behind what is
+ * gone, if something is. The tree is locked before and after.
+ */
+enum mapdb_revoked mapdb_revoke_self(struct mapdb_op *op, struct mapdb_node *n,
+				     u32 start, u32 end, u32 *to)
+{
+	struct mapdb_frames *f = mapdb_node_frames(n);
+	u32 lo, hi;
 
 	if (n->state != MAPDB_LIVE)
 		return MAPDB_REVOKED_NOT;
+	mapdb_overlap(n, start, end, &lo, &hi);
 	n = mapdb_cut(op, n, lo, hi, true);
 	if (!n)
 		return MAPDB_REVOKED_NOT;
 	n->dying = 1;
 	if (first_child(n)) {
-		l = n->down;
-		mapdb_lineage_get(l);
-		revoke_lineage(op, l, lo, hi);
-		mapdb_lineage_put(l);
+		mapdb_row_overlap(n, mapdb_row_last(n, end), start, end, &lo,
+				  &hi);
+		revoke_below(op, n, lo, hi);
 		return MAPDB_REVOKED_BELOW;
 	}
-	op->batch[op->nr++] = n;
-	take(op);
+	*to = take_leaves(op, n, end);
 	mutex_unlock(&f->lock);
 	mapdb_lookup_end(op);
 	finish(op, f);
@@ -480,7 +521,7 @@ static int reserve_holes(struct mapdb_op *op, struct mapdb_space *s, u32 start,
 			 u32 end, bool self)
 {
 	struct mapdb_walk *w = mapdb_walk_alloc(GFP_KERNEL | __GFP_NOFAIL);
-	struct mapdb_node *n;
+	struct mapdb_node *n, *last;
 	u32 lo, hi, at = start;
 	int err = 0;
 
@@ -492,8 +533,9 @@ static int reserve_holes(struct mapdb_op *op, struct mapdb_space *s, u32 start,
 		if (!n)
 			break;
 		f = mapdb_node_frames(n);
-		mapdb_overlap(n, at, end, &lo, &hi);
-		at = mapdb_node_end(n);
+		last = mapdb_row_last(n, end);
+		mapdb_row_overlap(n, last, at, end, &lo, &hi);
+		at = mapdb_node_end(last);
 		if (self && is_hole(n, lo, hi))
 			err = mapdb_op_reserve(op, mapdb_payer(n), n);
 		if (!err && mapdb_payer(n) && holes_below(n, lo, hi))
@@ -540,6 +582,7 @@ static void revoke_range(struct mapdb_op *op, struct mapdb_space *s, u32 start,
 {
 	u32 lo, hi, to, at = start, seen = start;
 	struct mapdb_frames *f;
+	struct mapdb_node *last;
 
 	for (; at < end; n = NULL) {
 		if (!n)
@@ -549,14 +592,15 @@ static void revoke_range(struct mapdb_op *op, struct mapdb_space *s, u32 start,
 		f = mapdb_node_frames(n);
 		at = max(at, n->start);
 		to = min(end, mapdb_node_end(n));
-		mapdb_overlap(n, at, end, &lo, &hi);
 		if (at < seen && !n->dying) {
 			at = to;
 		} else if (!self) {
+			last = mapdb_row_last(n, end);
+			mapdb_row_overlap(n, last, at, end, &lo, &hi);
+			at = mapdb_node_end(last);
 			revoke_below(op, n, lo, hi);
-			at = to;
 		} else {
-			switch (mapdb_revoke_self(op, n, lo, hi)) {
+			switch (mapdb_revoke_self(op, n, at, end, &to)) {
 			case MAPDB_REVOKED:
 				at = to;
 				break;

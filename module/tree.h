@@ -76,6 +76,7 @@ struct mapdb_told {
  * @spare: free nodes for cuts, linked by ->next
  * @nr_spare: how many
  * @starved: stopped since @spare was used up
+ * @only: take along only what this one pays for; NULL: whoever pays
  * @hasty: do not give way to those who wait for the tree
  * @credit: reserved for what the operation adds
  * @spare_tally: for the next sponsor in @credit
@@ -92,6 +93,7 @@ struct mapdb_op {
 	struct mapdb_node *spare;
 	unsigned int nr_spare;
 	bool starved;
+	struct mapdb_sponsor *only;
 	bool hasty;
 	struct mapdb_tally *credit;
 	struct mapdb_tally *spare_tally;
@@ -172,12 +174,22 @@ static inline void mapdb_node_counts(const struct mapdb_node *n,
 struct mapdb_node *mapdb_cut(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 			     u32 hi, bool leave);
 
-/* The part of a node that lies in a range of its space, in frames. */
+struct mapdb_node *mapdb_row_last(struct mapdb_node *n, u32 end);
+
+/* The part of a row of pieces that lies in a range of its space, in frames. */
+static inline void mapdb_row_overlap(const struct mapdb_node *n,
+				     const struct mapdb_node *last, u32 start,
+				     u32 end, u32 *lo, u32 *hi)
+{
+	*lo = n->frame + (max(start, n->start) - n->start);
+	*hi = last->frame + (min(end, mapdb_node_end(last)) - last->start) - 1;
+}
+
+/* The same of a single node. */
 static inline void mapdb_overlap(const struct mapdb_node *n, u32 start, u32 end,
 				 u32 *lo, u32 *hi)
 {
-	*lo = n->frame + (max(start, n->start) - n->start);
-	*hi = n->frame + (min(end, mapdb_node_end(n)) - n->start) - 1;
+	mapdb_row_overlap(n, n, start, end, lo, hi);
 }
 
 /* op.c: charges */
@@ -243,7 +255,7 @@ enum mapdb_revoked {
 };
 
 enum mapdb_revoked mapdb_revoke_self(struct mapdb_op *op, struct mapdb_node *n,
-				     u32 lo, u32 hi);
+				     u32 start, u32 end, u32 *to);
 
 /* reclaim.c */
 #if BRUMM_QUOTA

@@ -223,35 +223,99 @@ static bool reduce_self(struct mapdb_op *op, struct mapdb_node *n, u32 lo,
 	return true;
 }
 
+/*
+ * What was derived from pieces of one node that stand in a row: reduced at
+ * once, when all of them are. Pinned, as is its tree; NULL: none as yet.
+ */
+struct reduce_row {
+	struct mapdb_lineage *l;
+	const struct mapdb_sponsor *payer;
+	u32 end;
+	u32 lo;
+	u32 hi;
+};
+
+static bool row_goes_on(const struct reduce_row *row,
+			const struct mapdb_node *n)
+{
+	return n->down == row->l && n->frame == row->hi + 1 &&
+	       n->start == row->end && mapdb_payer(n) == row->payer;
+}
+
+/* Begin a row at @n. It is of no length as yet. */
+static void row_begin(struct reduce_row *row, const struct mapdb_node *n,
+		      u32 lo)
+{
+	row->l = n->down;
+	if (!row->l)
+		return;
+	row->payer = mapdb_payer(n);
+	row->lo = lo;
+	mapdb_lineage_get(row->l);
+	refcount_inc(&row->l->frames->refs);
+}
+
+/* The tree is locked, and pinned once more. */
+static void row_drop(struct reduce_row *row)
+{
+	if (!row->l)
+		return;
+	refcount_dec(&row->l->frames->refs);
+	mapdb_lineage_put(row->l);
+	row->l = NULL;
+}
+
+static void row_reduce(struct mapdb_op *op, struct mapdb_walk *w,
+		       struct reduce_row *row, u32 rights)
+{
+	struct mapdb_frames *f;
+
+	if (!row->l)
+		return;
+	f = row->l->frames;
+	mapdb_frames_lock(f);
+	reduce_lineage(op, w, row->l, row->lo, row->hi, rights);
+	mapdb_lineage_put(row->l);
+	row->l = NULL;
+	mapdb_frames_unlock(f);
+}
+
 static void reduce_range(struct mapdb_op *op, struct mapdb_walk *w,
 			 struct mapdb_space *s, u32 start, u32 end, bool self,
 			 u32 rights)
 {
+	struct reduce_row row = {};
 	struct mapdb_node *n;
 	u32 lo, hi, at = start;
+	bool row_start;
 
 	while (at < end && (n = mapdb_lock_at(s, at, end))) {
 		struct mapdb_frames *f = mapdb_node_frames(n);
-		struct mapdb_lineage *l = n->down;
 		u32 next = mapdb_node_end(n);
 
+		if (row.l && !row_goes_on(&row, n)) {
+			mapdb_frames_unlock(f);
+			row_reduce(op, w, &row, rights);
+			continue;
+		}
 		mapdb_overlap(n, at, end, &lo, &hi);
-		if (l)
-			mapdb_lineage_get(l);
+		/* Before @n may go, with the lock. */
+		row_start = !row.l;
+		if (row_start)
+			row_begin(&row, n, lo);
 		if (self && !reduce_self(op, n, lo, hi, rights)) {
-			if (l)
-				mapdb_lineage_put(l);
+			if (row_start)
+				row_drop(&row);
 			mapdb_op_wait(op, f);
 			continue;
 		}
-		if (l) {
-			reduce_lineage(op, w, l, lo, hi, rights);
-			mapdb_lineage_put(l);
-		}
+		row.hi = hi;
+		row.end = next;
 		mapdb_frames_unlock(f);
 		at = next;
 		cond_resched();
 	}
+	row_reduce(op, w, &row, rights);
 }
 
 /* Will @n be cut between frames @x and @x + 1? */
@@ -291,7 +355,7 @@ static int reserve_cuts(struct mapdb_op *op, struct mapdb_walk *w,
 			struct mapdb_space *s, u32 start, u32 end, bool self,
 			u32 rights)
 {
-	struct mapdb_node *n;
+	struct mapdb_node *n, *last;
 	u32 lo, hi, at = start;
 	int err = 0;
 
@@ -307,12 +371,13 @@ static int reserve_cuts(struct mapdb_op *op, struct mapdb_walk *w,
 		f = mapdb_node_frames(n);
 		sp = mapdb_payer(n);
 		l = n->down;
-		mapdb_overlap(n, at, end, &lo, &hi);
-		at = mapdb_node_end(n);
+		last = mapdb_row_last(n, end);
+		mapdb_row_overlap(n, last, at, end, &lo, &hi);
+		at = mapdb_node_end(last);
 		if (self && lo && crosses(n, lo - 1, rights))
 			err = mapdb_op_reserve(op, sp, n);
-		if (!err && self && crosses(n, hi, rights))
-			err = mapdb_op_reserve(op, sp, n);
+		if (!err && self && crosses(last, hi, rights))
+			err = mapdb_op_reserve(op, sp, last);
 		if (!err && l) {
 			mapdb_lineage_get(l);
 			/* The lock may be dropped from here on: @n may go. */

@@ -347,25 +347,54 @@ int model_unmap(struct model *m, uint32_t w, uint32_t page, uint32_t n,
 	return ret;
 }
 
-int model_reduce(struct model *m, uint32_t w, uint32_t page, uint32_t n,
-		 bool self, uint32_t rights)
+/*
+ * Pages that begin a range of their own: others follow the frame before them, as
+ * pieces of one node do, and what was derived across them is not cut there.
+ */
+static bool begins_row(struct model *m, uint32_t w, uint32_t page)
+{
+	struct model_cell *c = model_at(m, w, page);
+
+	return c->id && (!c[-1].id || c[-1].frame + 1 != c->frame ||
+			 c[-1].depth != c->depth || c[-1].sponsor != c->sponsor);
+}
+
+static uint32_t reduce_row(struct model *m, uint32_t w, uint32_t page,
+			   uint32_t n, bool self, uint32_t rights)
 {
 	bool *mark = mark_range(m, w, page, n, self);
-	struct errors none = { .nr = 0 };
-	struct brumm_unmap u;
-	uint32_t i;
-	int ret;
+	uint32_t i, pages;
 
 	/* Who has none of the rights is left alone. */
 	for (i = 0; i < m->nr * m->pages; i++)
 		mark[i] = mark[i] && (m->cell[i].rights & rights);
+	pages = count_marked(m, mark);
+	for_marked(m, mark, lower, rights);
+	free(mark);
+	return pages;
+}
+
+int model_reduce(struct model *m, uint32_t w, uint32_t page, uint32_t n,
+		 bool self, uint32_t rights)
+{
+	uint32_t i, k, pages = 0;
+	struct errors none = { .nr = 0 };
+	struct brumm_unmap u;
+	int ret;
+
 	ret = dev_unmap_flags(m->win[w], page, n, BRUMM_UNMAP_RIGHTS |
 			      (self ? BRUMM_UNMAP_SELF : 0), rights, &u);
-	if (agrees(&none, ret, "UNMAP of rights")) {
-		CHECK_EQ(u.pages, count_marked(m, mark));
-		for_marked(m, mark, lower, rights);
+	if (!agrees(&none, ret, "UNMAP of rights"))
+		return ret;
+	for (i = 0; i < n; i = k) {
+		for (k = i + 1; k < n && model_at(m, w, page + k)->id &&
+		     !begins_row(m, w, page + k); k++)
+			;
+		if (model_at(m, w, page + i)->id)
+			pages += reduce_row(m, w, page + i, k - i, self,
+					    rights);
 	}
-	free(mark);
+	CHECK_EQ(u.pages, pages);
 	return ret;
 }
 

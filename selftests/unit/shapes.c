@@ -208,6 +208,62 @@ static void many_revokes(void)
 	CHECK(many <= 3 * few);
 }
 
+enum taker { BY_UNMAP, BY_RECLAIM, BY_RIGHTS, TAKERS };
+
+/*
+ * A node that grants of single pages have cut into @k pieces, and @k children
+ * that span them all: the work to take it all back from the pieces on.
+ */
+static unsigned long spanned_pieces(u32 k, enum taker how)
+{
+	struct mapdb_unmap_result res = {};
+	unsigned long work;
+	u32 i;
+
+	one_group(4, k * k);
+	REQUIRE_OK(world_alloc(0, 0, k, NULL));
+	REQUIRE_OK(world_map(0, 0, 1, 0, k, BRUMM_RIGHTS_ALL, 0));
+	for (i = 0; i < k; i++)
+		REQUIRE_OK(world_map(1, 0, 2, i * k, k, BRUMM_RIGHTS_ALL, 0));
+	for (i = 0; i < k; i++)
+		REQUIRE_OK(world_map(1, i, 3, i, 1, BRUMM_RIGHTS_ALL,
+				     BRUMM_MAP_GRANT));
+	CHECK_EQ(count_nodes(3), k);
+	CHECK_EQ(count_nodes(2), k);
+	work = shim_work();
+	if (how == BY_UNMAP)
+		REQUIRE_OK(world_unmap(3, 0, k, true, &res));
+	else if (how == BY_RECLAIM)
+		REQUIRE_OK(mapdb_reclaim(world_sponsor(0), &res));
+	else
+		REQUIRE_OK(mapdb_reduce(world_space(3), 0, k, true,
+					BRUMM_RIGHT_W, &res));
+	work = shim_work() - work;
+	/* None was cut in addition. */
+	CHECK_EQ(res.nodes, how == BY_RECLAIM ? 2 * k + 1 : 2 * k);
+	if (how == BY_RIGHTS)
+		CHECK_EQ(count_nodes(2), k);
+	check_structures();
+	world_exit();
+	return work;
+}
+
+/* Work as the number of nodes, which are paid for, and not as its square. */
+static void spanned(void)
+{
+	static const char *const name[] = { "unmap", "reclaim", "rights" };
+	unsigned long few, many;
+	enum taker how;
+
+	for (how = 0; how < TAKERS; how++) {
+		few = spanned_pieces(8, how);
+		many = spanned_pieces(64, how);
+		tap_diag("%s: %lu basic blocks for 8 pieces and children, %lu for 64",
+			 name[how], few, many);
+		CHECK(many < 8 * 2 * few);
+	}
+}
+
 /* From each depth to the next, within one window. */
 static void deep(void)
 {
@@ -460,6 +516,7 @@ static const struct tap_case cases[] = {
 	{ "a wide tree: neighbours are zapped together", wide_contiguous, 1200 },
 	{ "a wide tree: query and rights are bounded, too", wide_walks, 1200 },
 	{ "a map beside many revokes is bounded", many_revokes },
+	{ "pieces in a row are taken back as one", spanned },
 	{ "a deep tree: up to the greatest depth, then ELOOP", deep },
 	{ "a page goes from all levels of a tree", deep_and_cut },
 	{ "every shape of two levels", every_shape, 3600 },

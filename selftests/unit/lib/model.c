@@ -60,6 +60,24 @@ u32 model_node_end(const struct model *m, int w, u32 p)
 	return p;
 }
 
+/*
+ * Where a row ends that is at @p: frames that follow each other, as pieces of one
+ * node do. Who takes something back from all of it, does not cut what was
+ * derived across the pieces at their borders.
+ */
+static u32 row_end(const struct model *m, int w, u32 p, u32 stop)
+{
+	const struct mpage *x = &m->page[w][p];
+	u32 end = p + 1;
+
+	for (; end < stop; end++, x++)
+		if (!x[1].used || x[1].object != x->object ||
+		    x[1].frame != x->frame + 1 || x[1].depth != x->depth ||
+		    x[1].sponsor != x->sponsor)
+			break;
+	return end;
+}
+
 /* Pages @p and those behind it in their node become a node of their own. */
 static void cut_before(struct model *m, int w, u32 p)
 {
@@ -585,7 +603,7 @@ static u64 holes(const struct model *m, int w, u32 start, u32 pages, bool self,
 		end = p + 1;
 		if (!x->used)
 			continue;
-		end = min(model_node_end(m, w, p), start + pages);
+		end = row_end(m, w, p, start + pages);
 		if (x->sponsor < 0)
 			continue;
 		if (self && continues(m, w, p) && model_node_end(m, w, p) > end)
@@ -678,7 +696,7 @@ static void reduce_part(struct model *m, int v, u32 q, u32 end, int actor,
 	m->nodes_touched++;
 }
 
-/* Take rights from all that was derived from pages @p..@end-1 of one node. */
+/* Take rights from all that was derived from pages @p..@end-1, which are a row. */
 static void reduce_below(struct model *m, int w, u32 p, u32 end, int actor,
 			 u32 rights)
 {
@@ -737,15 +755,15 @@ static u64 cuts(const struct model *m, int w, u32 start, u32 pages, bool self,
 		end = p + 1;
 		if (!x->used)
 			continue;
-		end = min(model_node_end(m, w, p), start + pages);
+		end = row_end(m, w, p, start + pages);
 		if (x->sponsor < 0)
 			continue;
-		if (self && (x->rights & rights)) {
-			if (continues(m, w, p))
-				delta_node(&d, x->sponsor, x->first, 0);
-			if (model_node_end(m, w, p) > end)
-				delta_node(&d, x->sponsor, x->first, 0);
-		}
+		if (self && (x->rights & rights) && continues(m, w, p))
+			delta_node(&d, x->sponsor, x->first, 0);
+		x = &m->page[w][end - 1];
+		if (self && (x->rights & rights) &&
+		    model_node_end(m, w, end - 1) > end)
+			delta_node(&d, x->sponsor, x->first, 0);
 		cut_chain(m, w, p, -1, rights, &d);
 		cut_chain(m, w, end - 1, 1, rights, &d);
 		delta_add(&all, &d);
@@ -758,7 +776,7 @@ u64 model_reduce(struct model *m, int w, u32 start, u32 pages, bool self,
 		 u32 rights)
 {
 	u64 errors;
-	u32 p, end;
+	u32 p, end, q, stop;
 
 	start_operation(m);
 	errors = cuts(m, w, start, pages, self, rights);
@@ -768,9 +786,11 @@ u64 model_reduce(struct model *m, int w, u32 start, u32 pages, bool self,
 		end = p + 1;
 		if (!m->page[w][p].used)
 			continue;
-		end = min(model_node_end(m, w, p), start + pages);
-		if (self)
-			reduce_part(m, w, p, end, w, rights);
+		end = row_end(m, w, p, start + pages);
+		for (q = p; self && q < end; q = stop) {
+			stop = min(model_node_end(m, w, q), end);
+			reduce_part(m, w, q, stop, w, rights);
+		}
 		reduce_below(m, w, p, end, w, rights);
 	}
 	return 0;
