@@ -135,8 +135,8 @@ static int write_json(const char *path, json_t *j)
 	return err;
 }
 
-/* Ends what the command left, and tells. */
-static int finish(struct run *r, int code, int status, uint64_t ran)
+/* Ends what the command left, and tells. Sets @done if nothing is left. */
+static int finish(struct run *r, int code, int status, uint64_t ran, bool *done)
 {
 	struct teardown t = { .opts = &r->opts };
 	uint64_t peak = BRUMM_NO_LIMIT;
@@ -151,9 +151,10 @@ static int finish(struct run *r, int code, int status, uint64_t ran)
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
 	ended = teardown_status(&t);
+	*done = !t.sig;
 	if (r->json && write_json(r->json, report_json(r, &t, status, ran, peak)))
 		ended = EXIT_ERROR;
-	else if (!r->json && (!r->quiet || ended == EXIT_ERROR))
+	else if (!r->json && ((!r->quiet && status >= 0) || ended == EXIT_ERROR))
 		teardown_print(&t, stderr);
 	if (!code && ended)
 		code = ended == EXIT_MISSED ? EXIT_MISSED : RUN_OWN_ERROR;
@@ -167,6 +168,7 @@ int cmd_run(int argc, char **argv)
 	char name[32];
 	int code, status;
 	uint64_t start;
+	bool done = true;
 	sigset_t set;
 	pid_t guard;
 
@@ -193,7 +195,9 @@ int cmd_run(int argc, char **argv)
 		cli_fail(guard, "fork");
 	start = cli_now();
 	code = guard < 0 ? RUN_OWN_ERROR : supervise(&r, &status);
-	code = finish(&r, code, guard < 0 ? -1 : status, cli_now() - start);
-	guard_end(guard);
+	code = finish(&r, code, guard < 0 ? -1 : status, cli_now() - start, &done);
+	/* Who interrupts our waiting leaves that to the guard. */
+	if (done)
+		guard_end(guard);
 	return code;
 }

@@ -20,6 +20,12 @@ size_t pacer_next(const struct pacer *p)
 {
 	uint64_t n = p->unit ? p->step / p->unit : 1;
 
+	/*
+	 * CPU time shows up late, that of the first may seem to be next to
+	 * nothing: grow step by step all the same.
+	 */
+	if (n > 2 * p->last)
+		n = 2 * p->last;
 	return n < 1 ? 1 : n > MAX_UNITS ? MAX_UNITS : (size_t)n;
 }
 
@@ -43,6 +49,9 @@ void pacer_done(struct pacer *p, size_t units, uint64_t work, uint64_t wall,
 {
 	uint64_t unit = work / (units ? units : 1);
 
+	p->last = units;
+	if (!work)
+		unit = wall / (units ? units : 1);
 	if (unit < 1)
 		unit = 1;
 	p->unit = p->unit ? (p->unit * 3 + unit) / 4 : unit;

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Parsing, ordering and pacing of teardowns. */
+#define _GNU_SOURCE
+#include "common.h"
+
+#include <linux/sched.h>
+
+#include "../../userspace/brumm/run/run.h"
+#include "../../userspace/brumm/teardown/pacer.h"
+#include "../../userspace/brumm/teardown/teardown.h"
+
+#define MS	1000000u
+
+static void stat_lines(void **state)
+{
+	static const char rest[] =
+		" 7 42 42 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 987654 1000000 25 18446744073709551615 1 1 0\n";
+	char text[400];
+	struct task t;
+
+	(void)state;
+	snprintf(text, sizeof(text), "42 (a) R (b c) S%s", rest);
+	assert_true(task_parse(text, &t));
+	assert_int_equal(t.pid, 42);
+	assert_int_equal(t.ppid, 7);
+	assert_int_equal(t.state, 'S');
+	assert_int_equal(t.born, 987654);
+	assert_int_equal(t.rss, 25 * sysconf(_SC_PAGESIZE));
+	assert_string_equal(t.comm, "a) R (b c");
+	snprintf(text, sizeof(text), "42 (\xff\n\033) D%s", rest);
+	assert_true(task_parse(text, &t));
+	assert_string_equal(t.comm, "???");
+	snprintf(text, sizeof(text), "42 (%0100d) D%s", 0, rest);
+	assert_true(task_parse(text, &t));
+	assert_int_equal(strlen(t.comm), sizeof(t.comm) - 1);
+	assert_false(task_parse("", &t));
+	assert_false(task_parse("42 (x) S 7", &t));
+	assert_false(task_parse("42 )x( S 7 1", &t));
+}
+
+static void own_process(void **state)
+{
+	struct task t;
+	int fd;
+
+	(void)state;
+	assert_int_equal(task_read(getpid(), &t), 0);
+	assert_int_equal(t.ppid, getppid());
+	assert_true(t.rss > 0);
+	fd = task_open(&t);
+	assert_true(fd >= 0);
+	close(fd);
+	/* The same number, another process. */
+	t.born--;
+	assert_int_equal(task_open(&t), -ESRCH);
+	assert_int_equal(task_read(0x7fffffff, &t), -ESRCH);
+}
+
+static void order(void **state)
+{
+	/* 1 <- 2 <- 3 <- 9, 1 <- 8; 20 and 21 each other's parent */
+	struct task list[] = {
+		{ .pid = 1, .ppid = 100 }, { .pid = 9, .ppid = 3 },
+		{ .pid = 2, .ppid = 1 },   { .pid = 20, .ppid = 21 },
+		{ .pid = 8, .ppid = 1 },   { .pid = 21, .ppid = 20 },
+		{ .pid = 3, .ppid = 2 },
+	};
+	struct tasks t = { .list = list, .n = ARRAY_SIZE(list) };
+	size_t i, j;
+
+	(void)state;
+	tasks_order(&t);
+	for (i = 0; i < t.n; i++)
+		for (j = i + 1; j < t.n; j++)
+			if (list[i].pid < 20)
+				assert_int_not_equal(list[j].ppid, list[i].pid);
+	assert_int_equal(list[t.n - 1].pid, 1);
+	tasks_order(&(struct tasks){ 0 });
+}
+
+static void cpu_lists(void **state)
+{
+	static const char *const bad[] = { "", ",", "1,", "-1", "1-", "2-1", "a",
+					   "1 2", "0x1", "1024", "1--2" };
+	cpu_set_t set;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(parse_cpus("0-2,5\n", &set), 0);
+	assert_int_equal(CPU_COUNT(&set), 4);
+	assert_true(CPU_ISSET(0, &set) && CPU_ISSET(2, &set) && CPU_ISSET(5, &set));
+	assert_int_equal(parse_cpus("1023", &set), 0);
+	assert_true(CPU_COUNT(&set) == 1 && CPU_ISSET(1023, &set));
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		if (!parse_cpus(bad[i], &set))
+			fail_msg("'%s' is a list of CPUs", bad[i]);
+}
+
+static void namespaces(void **state)
+{
+	int flags;
+
+	(void)state;
+	assert_int_equal(parse_namespaces("mnt,user", &flags), 0);
+	assert_int_equal(flags, CLONE_NEWNS | CLONE_NEWUSER);
+	assert_int_equal(parse_namespaces("ipc,uts,net,cgroup", &flags), 0);
+	assert_int_equal(flags, CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET |
+			 CLONE_NEWCGROUP);
+	assert_int_equal(parse_namespaces("", &flags), -EINVAL);
+	assert_int_equal(parse_namespaces("mnt,", &flags), -EINVAL);
+	assert_int_equal(parse_namespaces("mn", &flags), -EINVAL);
+	assert_int_equal(parse_namespaces("pid", &flags), -EINVAL);
+}
+
+/* A machine on which a unit takes @cost, whatever the pacer does. */
+static size_t settle(struct pacer *p, uint64_t cost, uint64_t delay)
+{
+	size_t n = 0;
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		n = pacer_next(p);
+		pacer_done(p, n, n * cost, n * cost, delay);
+	}
+	return n;
+}
+
+static void pace(void **state)
+{
+	struct pacer p;
+
+	(void)state;
+	pacer_init(&p, 1 * MS, 0);
+	assert_int_equal(pacer_next(&p), 1);
+	assert_int_equal(settle(&p, 100000, 0), 10);
+	/* The rest is as long as the step. */
+	assert_int_equal(p.rest, 1 * MS);
+	/* What takes longer than a step is still done, one at a time. */
+	assert_int_equal(settle(&p, 5 * MS, 0), 1);
+	assert_true(settle(&p, 0, 0) >= 1);
+	/* Nor is a first step that seems to cost nothing taken at its word. */
+	pacer_init(&p, 1 * MS, 0);
+	pacer_done(&p, 1, 1, 1 * MS, 0);
+	assert_int_equal(pacer_next(&p), 2);
+	pacer_init(&p, 1 * MS, 0);
+	pacer_done(&p, 1, 0, 1 * MS, 0);
+	assert_int_equal(pacer_next(&p), 1);
+	assert_true(pacer_units(0) == 1 && pacer_units(5u << 20) == 6);
+}
+
+static void pace_by_delay(void **state)
+{
+	struct pacer p;
+	size_t fine, worse;
+
+	(void)state;
+	pacer_init(&p, 0, 10 * MS);
+	assert_int_equal(p.step, 5 * MS);
+	fine = settle(&p, 100000, 1 * MS);
+	assert_true(fine > 50);
+	assert_int_equal(p.rest, 0);
+	/* Neither more nor less between half of the bound and the bound. */
+	assert_int_equal(settle(&p, 100000, 8 * MS), fine);
+	worse = settle(&p, 100000, 30 * MS);
+	assert_int_equal(worse, 1);
+	assert_true(p.rest >= 10 * MS);
+	assert_true(settle(&p, 100000, 1 * MS) > 50);
+}
+
+static void remedies(void **state)
+{
+	(void)state;
+	assert_non_null(strstr(holder_remedy('D', "request_wait_answer [<0>] fuse_simple_request"),
+			       "FUSE"));
+	assert_non_null(strstr(holder_remedy('D', "percpu_rwsem_wait"), "fsfreeze"));
+	assert_non_null(strstr(holder_remedy('D', "msleep"), "uninterruptibly"));
+	assert_non_null(strstr(holder_remedy('S', "zap_pid_ns_processes"), "init"));
+	assert_non_null(holder_remedy('?', ""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stat_lines), cmocka_unit_test(own_process),
+		cmocka_unit_test(order),      cmocka_unit_test(cpu_lists),
+		cmocka_unit_test(namespaces), cmocka_unit_test(pace),
+		cmocka_unit_test(pace_by_delay), cmocka_unit_test(remedies),
+	};
+
+	return RUN_TAP("teardown", tests);
+}
