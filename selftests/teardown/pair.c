@@ -3,7 +3,8 @@
  * pair BOUND_US COMMAND [ARG...]: what a neighbour feels while COMMAND runs. An
  * echo server on the first CPU, a client on the second (or both on one) that
  * sends a request each millisecond, come what may: latency counts from when it
- * was to be sent. One line of JSON: before (2 s), during, after (2 s).
+ * was to be sent. One line of JSON: before (2 s), during, after (2 s), each with
+ * the first that were late, as [when since the start of the phase, latency].
  */
 #include <poll.h>
 #include <sched.h>
@@ -22,7 +23,7 @@
 #define PERIOD		1000000ULL	/* ns */
 #define AROUND_US	2000000
 #define MAX_REQUESTS	120000
-#define NONE		UINT64_MAX
+#define MAX_LATE	100
 
 static uint64_t began, latency[MAX_REQUESTS];
 static uint32_t sent, stop;
@@ -105,11 +106,17 @@ static void tell(const char *phase, uint64_t from, uint64_t to, uint64_t bound)
 	if (end > MAX_REQUESTS)
 		end = MAX_REQUESTS;
 	n = end > first ? end - first : 0;
+	printf("\"%s\": {\"late_ms\": [", phase);
+	for (i = first; i < end; i++) {
+		if (latency[i] <= bound)
+			continue;
+		if (++over <= MAX_LATE)
+			printf("%s[%llu, %.1f]", over > 1 ? ", " : "",
+			       (unsigned long long)(i - first), latency[i] / 1e6);
+	}
 	qsort(latency + first, n, sizeof(*latency), by_value);
-	for (i = first; i < end; i++)
-		over += latency[i] > bound;
-	printf("\"%s\": {\"requests\": %llu, \"over\": %llu, \"outliers\": %.5f",
-	       phase, (unsigned long long)n, (unsigned long long)over,
+	printf("], \"requests\": %llu, \"over\": %llu, \"outliers\": %.5f",
+	       (unsigned long long)n, (unsigned long long)over,
 	       n ? (double)over / (double)n : 0.0);
 	if (n)
 		printf(", \"p50_us\": %llu, \"p99_us\": %llu",

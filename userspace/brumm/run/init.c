@@ -85,8 +85,15 @@ static void wait_for_all(int sock, pid_t *command)
 			continue;
 		m.kind = WIFSTOPPED(status) ? RUN_STOPPED : RUN_ENDED;
 		m.value = status;
-		if (m.kind == RUN_ENDED)
+		if (m.kind == RUN_ENDED) {
 			*command = 0;
+			/*
+			 * From now on nobody becomes a zombie of ours, not even
+			 * while we are frozen: all of them at once would be much
+			 * work for the kernel at our own end.
+			 */
+			signal(SIGCHLD, SIG_IGN);
+		}
 		run_send(sock, &m);
 	}
 }

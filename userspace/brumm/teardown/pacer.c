@@ -11,7 +11,7 @@ void pacer_init(struct pacer *p, uint64_t step, uint64_t slo)
 	*p = (struct pacer){ .step = step, .slo = slo };
 	if (!p->step)
 		/* A neighbour may have to wait for all of a step. */
-		p->step = slo / 2;
+		p->step = slo / 4;
 	if (p->step < MIN_STEP)
 		p->step = MIN_STEP;
 }
@@ -31,7 +31,8 @@ size_t pacer_next(const struct pacer *p)
 
 static void adapt(struct pacer *p, uint64_t delay)
 {
-	if (delay > p->slo) {
+	/* A step shows only that delay which somebody happened to feel. */
+	if (delay > p->slo / 2) {
 		/* Less at a time, and longer until the next. */
 		p->step = p->step / 2 > MIN_STEP ? p->step / 2 : MIN_STEP;
 		p->rest = p->rest ? p->rest * 2 : p->slo;
@@ -40,7 +41,7 @@ static void adapt(struct pacer *p, uint64_t delay)
 		return;
 	}
 	p->rest /= 2;
-	if (delay <= p->slo / 2 && p->step < MAX_STEP)
+	if (delay <= p->slo / 4 && p->step < MAX_STEP)
 		p->step += p->step / 4;
 }
 

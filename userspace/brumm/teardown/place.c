@@ -26,11 +26,9 @@ static bool to_idle(struct sched *s)
 	return !sched_setscheduler(s->tid, SCHED_IDLE, &none);
 }
 
-/* May weights say anything about it? Deadlines are bounded by themselves. */
-static bool realtime(pid_t tid)
+/* Do weights not hold for it? Deadlines are bounded by themselves. */
+static bool weightless(int policy)
 {
-	int policy = sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK;
-
 	return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 
@@ -45,7 +43,8 @@ static bool place_one(struct sched *s, const cpu_set_t *cpus, enum place place)
 	s->placed = cpus && !sched_getaffinity(s->tid, sizeof(s->cpus), &s->cpus) &&
 		    !sched_setaffinity(s->tid, sizeof(*cpus), cpus);
 	if (place != PLACE_CPUS &&
-	    (place == PLACE_ALL || realtime(s->tid)) && !to_idle(s))
+	    (place == PLACE_ALL ||
+	     weightless(sched_getscheduler(s->tid) & ~SCHED_RESET_ON_FORK)) && !to_idle(s))
 		s->policy = -1;
 	return s->placed || s->policy >= 0;
 }
@@ -81,8 +80,15 @@ void place_tasks(const struct tasks *tasks, const cpu_set_t *cpus,
 {
 	size_t i;
 
-	for (i = 0; i < tasks->n; i++)
-		place_process(tasks->list[i].pid, cpus, place, list, n);
+	for (i = 0; i < tasks->n; i++) {
+		const struct task *t = &tasks->list[i];
+
+		/* Each look into /proc is something to clean up later. */
+		if (!cpus && place == PLACE_REALTIME && t->threads == 1 &&
+		    !weightless(t->policy))
+			continue;
+		place_process(t->pid, cpus, place, list, n);
+	}
 }
 
 void place_restore(struct sched *list, size_t n)

@@ -39,8 +39,9 @@ bool task_parse(const char *text, struct task *t)
 		t->comm[i] = isprint((unsigned char)open[1 + i]) ? open[1 + i] : '?';
 	t->pid = atoi(text);
 	if (sscanf(close + 1,
-		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu %*u %lld",
-		   &t->state, &t->ppid, &born, &rss) != 4)
+		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu %*u %lld"
+		   " %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %*d %*u %d",
+		   &t->state, &t->ppid, &t->threads, &born, &rss, &t->policy) != 6)
 		return false;
 	t->born = born;
 	t->rss = rss > 0 ? (uint64_t)rss * (uint64_t)sysconf(_SC_PAGESIZE) : 0;

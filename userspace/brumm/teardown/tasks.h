@@ -15,6 +15,8 @@
  * @state: as in /proc/PID/stat
  * @depth: how many of its ancestors are in the list, see tasks_order()
  * @born: start time; with @pid it tells a process from a later one
+ * @threads: how many it has
+ * @policy: SCHED_* of the first
  * @rss: bytes present
  * @comm: name
  */
@@ -23,6 +25,8 @@ struct task {
 	pid_t ppid;
 	char state;
 	unsigned int depth;
+	int threads;
+	int policy;
 	uint64_t born;
 	uint64_t rss;
 	char comm[64];
