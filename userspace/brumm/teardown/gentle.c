@@ -23,7 +23,8 @@
 #define MS		1000000u
 #define FREEZE_WAIT	(1000u * MS)	/* a sleeper in the kernel never freezes */
 #define STEP_WAIT	(2000u * MS)	/* nor does it die */
-#define NOISE_TIME	(100u * MS)
+#define NOISE_TIME	(1000u * MS)	/* at most, for so many samples: */
+#define NOISE_SAMPLES	100u
 #define MAX_AT_ONCE	256u		/* descriptors */
 #define BIG		(64u << 20)	/* bytes */
 
@@ -252,6 +253,7 @@ static void neighbours(const struct teardown *t, cpu_set_t *set)
 
 static struct delay *start_probe(struct teardown *t)
 {
+	uint64_t samples, over, end;
 	struct delay *d;
 	cpu_set_t set;
 
@@ -261,8 +263,14 @@ static struct delay *start_probe(struct teardown *t)
 	d = delay_start(&set, t->opts->slo);
 	if (!d)
 		return NULL;
-	teardown_wait(t, -1, 0, NOISE_TIME);
-	t->gentle.noise = delay_take(d);
+	end = cli_now() + NOISE_TIME;
+	do {
+		teardown_wait(t, -1, 0, 20 * MS);
+		delay_count(d, &samples, &over);
+	} while (samples < NOISE_SAMPLES && cli_now() < end &&
+		 !teardown_over(t));
+	if (samples)
+		t->gentle.noise = delay_take(d);
 	return d;
 }
 
