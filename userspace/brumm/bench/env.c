@@ -297,8 +297,8 @@ json_t *bench_prices_json(const struct bench_env *env)
 
 /*
  * memory.stat is behind by what CPUs have not handed on yet. A read of cpu.stat
- * hands it on (up to Linux 6.14, where each controller got a tree of its own);
- * what a CPU keeps in stock, up to a page, it does not tell.
+ * hands it on, where the controllers share one tree of statistics (6.1 and 6.12,
+ * not 7.3). What a CPU keeps in stock, up to a page, it does not tell.
  */
 static void flush_stat(const struct bench_env *env)
 {
