@@ -455,6 +455,9 @@ static int go_on(const struct args *a, struct bench_plan *p,
 
 	if (err == -EINVAL)
 		cli_error("%s: not a file of brumm bench", a->resume);
+	else if (err == -ENOENT)
+		cli_error("%s: there is no such file; start anew with --output",
+			  a->resume);
 	else if (err)
 		cli_fail(err, "%s", a->resume);
 	if (err)
