@@ -51,6 +51,14 @@ check-debug: deps ## the selftests on the debug kernel, which is built first
 demo: deps ## show what it does, on a kernel under test
 	@scripts/demo $(LANE)
 
+figures: deps ## measure and draw the paper's figures (LANE=): out/figures/index.html
+	@scripts/fetch-kernels $(or $(LANE),6.12)
+	@selftests/figures/run --lane $(or $(LANE),6.12)
+
+bars: deps ## measure what has to be reached; exit code 2 if a bar is missed (LANE=)
+	@scripts/fetch-kernels $(or $(LANE),6.12)
+	@selftests/figures/bars --lane $(or $(LANE),6.12)
+
 lint: deps ## static checks; no output means no finding
 	@scripts/lint
 
@@ -72,6 +80,6 @@ help: ## this list
 	@echo
 	@echo 'lanes: $(call lanes,stock) $(call lanes,built)   cache: $${BRUMM_CACHE:-~/.cache/brumm}'
 
-.PHONY: all module bpf user deps kernels modules-all check check-debug demo lint \
+.PHONY: all module bpf user deps kernels modules-all check check-debug demo figures bars lint \
 	install uninstall clean help
 .DEFAULT_GOAL := all

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The bars: what has to be reached, what was measured, and whether it was."""
+
+from . import CONFIGS
+from .data import median, per_call, ratio
+
+PAGE_RUNS = ("many_frames", "scattered", "range")
+
+
+def bar(what, least, most, values, where, **more):
+    """@values: one a sample; the one that is worst for the bar is not hidden."""
+    values = [v for v in values if v is not None]
+    value = more.pop("value", median(values))
+    judged = more.pop("judged", [value] if value is not None else [])
+    passed = None
+    if judged:
+        passed = all((least is None or v >= least) and (most is None or v <= most)
+                     for v in judged)
+    return {"what": what, "bar": {"least": least, "most": most}, "value": value,
+            "n": len(values), "spread": [min(values), max(values)] if values else None,
+            "lane": where["lane"], "mode": where["mode"],
+            "noise": where["noise"], "pass": passed} | more
+
+
+def calls(raw, config, bench):
+    name = f"leaves-{config}"
+    return [per_call(r["each_ns"], raw.where(name)["noise"]["clock"])
+            for r in raw.results(name, bench)]
+
+
+def one_call(raw, bench, what, most):
+    """Used / disabled: the median call; the spread is that of the quartiles."""
+    used, none = calls(raw, "used", bench)[0], calls(raw, "disabled", bench)[0]
+    row = bar(what, None, most,
+              [ratio(used[k], none[k]) for k in ("p25", "median", "p75")],
+              raw.where("leaves-used"), value=ratio(used["median"], none["median"]))
+    return row | {"n": used["n"]}
+
+
+def large_unmap(raw):
+    pairs = raw.same("random_map", [f"large-{c}" for c in CONFIGS])
+    return bar("quota cost, large recursive unmap: used / disabled", None, 1.02,
+               [ratio(t[2]["reclaim_ns"], t[0]["reclaim_ns"]) for t in pairs],
+               raw.where("large-used"))
+
+
+def predicted(raw):
+    runs = raw.results("random-used", "random_map")
+    ratios = [ratio(r["predicted_ns"], r["reclaim_ns"]) for r in runs]
+    return bar("predicted (mean) / measured, Random Map, each run", 1.00, 1.15, ratios,
+               raw.where("random-used"),
+               judged=[v for v in ratios if v is not None])
+
+
+def predicted_p99(raw):
+    tail = (raw.file("prices").get("cover") or {}).get("p99")
+    runs = raw.results("random-used", "random_map")
+    return bar("predicted (p99) / measured, Random Map", None, 1.6,
+               [ratio(tail and r["predicted_ns"] * tail, r["reclaim_ns"]) for r in runs],
+               raw.where("random-used"))
+
+
+def a_page(run):
+    return run["reclaim_ns"] / run["pages"]
+
+
+def against(raw, bench, baseline, what, most):
+    """Per page, beside what Linux takes for as many pages in the same run."""
+    ours = {r["repeat"]: a_page(r) for r in raw.results("linux", bench)}
+    theirs = {r["repeat"]: a_page(r) for r in raw.results("linux", baseline)}
+    return bar(what, None, most, [ratio(ours[k], theirs[k]) for k in ours if k in theirs],
+               raw.where("linux"))
+
+
+def one_node(raw):
+    runs = raw.results("node", "range")
+    gone = [r["stat"]["map"] - r["stat_left"]["map"] for r in runs]
+    return bar(f"{runs[0]['pages'] >> 8} MiB mapped and revoked: nodes", None, 1, gone,
+               raw.where("node"))
+
+
+def two_cpus(raw):
+    runs = raw.results("parallel-used", "independent")
+    by = {c: {r["repeat"]: r["prepare_ns"] for r in runs if r["cpus"] == c}
+          for c in (1, 2)}
+    return bar("two CPUs mapping independently / one", 1.7, None,
+               [ratio(by[1][k], by[2][k]) for k in by[1] if k in by[2]],
+               raw.where("parallel-used"))
+
+
+def icount_rows(raw):
+    return [
+        one_call(raw, "leaf_map", "quota cost, map one page: used / disabled", 1.05),
+        one_call(raw, "leaf_unmap", "quota cost, unmap one leaf: used / disabled", 1.02),
+        large_unmap(raw), predicted(raw), predicted_p99(raw),
+        against(raw, "many_frames", "munmap_memfd",
+                "revoke of one-page mappings, contiguous / munmap of a memfd", 0.35),
+        against(raw, "scattered", "munmap_memfd",
+                "revoke of one-page mappings, scattered / munmap of a memfd", 0.8),
+        against(raw, "range", "bare_zap",
+                "revoke of a large range / bare zap of the same entries", 1.3),
+        one_node(raw)]
+
+
+def rows(raw, clock=True):
+    """All, or without what is measured by the @clock."""
+    return icount_rows(raw) + ([two_cpus(raw)] if clock else [])
+
+
+def spell_bar(limits):
+    least, most = limits["least"], limits["most"]
+    if least is None:
+        return f"<= {most:g}"
+    if most is None:
+        return f">= {least:g}"
+    return f"{least:g} to {most:g}"
+
+
+def spell(value):
+    return "no sample" if value is None else f"{value:.3f}"
+
+
+def table(some):
+    """For people; a miss stands out."""
+    lines = [("", "bar", "value", "spread", "n", "lane", "mode", "what")]
+    for r in some:
+        verdict = {True: "ok", False: "MISS", None: "?"}[r["pass"]]
+        spread = "-".join(spell(v) for v in r["spread"]) if r["spread"] else ""
+        lines.append((verdict, spell_bar(r["bar"]), spell(r["value"]), spread,
+                      str(r["n"]), r["lane"], r["mode"], r["what"]))
+    widths = [max(len(x[i]) for x in lines) for i in range(7)]
+    return "\n".join("  ".join(c.ljust(w) for c, w in zip(x, widths)) + "  " + x[7]
+                     for x in lines)
