@@ -21,6 +21,22 @@ def decimals(step):
     return max(0, -math.floor(math.log10(step) + 1e-9))
 
 
+def spell(decade):
+    """1, 10, 100, 1k ..."""
+    return str(10 ** (decade % 3)) + ("", "k", "M", "G")[decade // 3]
+
+
+def log_axis(what, low, high):
+    """Whole decades."""
+    label, unit, factor = what
+    first = math.floor(math.log10(max(low * factor, 1)))
+    last = max(math.ceil(math.log10(max(high * factor, 1)) + 1e-9), first + 1)
+    return {"label": f"{label} ({unit})" if unit else label, "factor": factor, "log": True,
+            "min": 10 ** first, "max": 10 ** last,
+            "at": [10 ** k for k in range(first, last + 1)],
+            "tics": [spell(k) for k in range(first, last + 1)]}
+
+
 def axis(what, values, zero=True):
     """@what: label, unit, factor from what is stored to what is shown."""
     label, unit, factor = what
@@ -31,7 +47,8 @@ def axis(what, values, zero=True):
     if label in ("CPUs",):
         step = max(1.0, round(step))
     low = math.floor(lo / step + 1e-9) * step
-    top = math.ceil(hi / step - 1e-9) * step
+    # A point on the edge is half a point.
+    top = math.ceil(hi / step + 0.02) * step
     if top <= low:
         top = low + step
     if not zero and low == min(shown):

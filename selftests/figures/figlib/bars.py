@@ -2,7 +2,7 @@
 """The bars: what has to be reached, what was measured, and whether it was."""
 
 from . import CONFIGS
-from .data import median, per_call, ratio
+from .data import median, per_call, predicted_p99, ratio
 
 PAGE_RUNS = ("many_frames", "scattered", "range")
 
@@ -52,11 +52,11 @@ def predicted(raw):
                judged=[v for v in ratios if v is not None])
 
 
-def predicted_p99(raw):
-    tail = (raw.file("prices").get("cover") or {}).get("p99")
+def predicted_tail(raw):
+    prices = raw.file("prices")
     runs = raw.results("random-used", "random_map")
     return bar("predicted (p99) / measured, Random Map", None, 1.6,
-               [ratio(tail and r["predicted_ns"] * tail, r["reclaim_ns"]) for r in runs],
+               [ratio(predicted_p99(prices, r), r["reclaim_ns"]) for r in runs],
                raw.where("random-used"))
 
 
@@ -92,7 +92,7 @@ def icount_rows(raw):
     return [
         one_call(raw, "leaf_map", "quota cost, map one page: used / disabled", 1.05),
         one_call(raw, "leaf_unmap", "quota cost, unmap one leaf: used / disabled", 1.02),
-        large_unmap(raw), predicted(raw), predicted_p99(raw),
+        large_unmap(raw), predicted(raw), predicted_tail(raw),
         against(raw, "many_frames", "munmap_memfd",
                 "revoke of one-page mappings, contiguous / munmap of a memfd", 0.35),
         against(raw, "scattered", "munmap_memfd",

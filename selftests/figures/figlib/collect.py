@@ -38,7 +38,7 @@ class Sizes:
 FULL = Sizes(sweep=tuple(range(256, 4097, 256)), repeat=6, leaves=4096,
              large=8192, rounds=8, parallel=20000, parallel_repeat=7,
              profile="", samples=2048, range="1G")
-QUICK = Sizes(sweep=(128, 256, 512), repeat=4, leaves=2048, large=512, rounds=7,
+QUICK = Sizes(sweep=(256, 512, 1024), repeat=5, leaves=2048, large=512, rounds=7,
               parallel=1000, parallel_repeat=2, profile="--quick --repeat 20",
               samples=128, range="64M")
 
@@ -51,6 +51,7 @@ class Run:
     module: str         # "quota" or "noquota"
     command: str        # {brumm}, {out} stand for the program and the file
     needed: bool = True
+    always: bool = False    # with every boot: keeps its own file up to date
 
 
 def bench(name, mode, config, args):
@@ -65,8 +66,9 @@ def comma(sizes):
 
 def icount_runs(s):
     """What must repeat: instructions on one CPU."""
-    yield Run("prices", ICOUNT, "quota",
-              f"{{brumm}} profile {s.profile} --output {{out}} >/dev/null")
+    # Sets the prices, and measures them where there are none for this module.
+    yield Run("prices", ICOUNT, "quota", f"{{brumm}} profile --if-changed {s.profile} "
+              "--output {file} >/dev/null", always=True)
     for config in ("disabled", "available", "used"):
         yield bench(f"leaves-{config}", ICOUNT, config,
                     f"leaf_map leaf_unmap --size {s.leaves} --repeat 1")
@@ -88,9 +90,8 @@ def icount_runs(s):
 def probe_run(s):
     """Samples of the sub-operations."""
     return Run("probe", ICOUNT, "quota",
-               "{brumm} probe --raw --json -- "
-               f"{{brumm}} bench random_map --size {s.samples} --repeat 2 "
-               "2>&1 >{out}", needed=False)
+               "{brumm} probe --raw --json -- sh -c '{brumm} bench random_map "
+               f"--size {s.samples} --repeat 4 >/dev/null' >{{out}}", needed=False)
 
 
 def smp_runs(s):
@@ -117,8 +118,9 @@ class Machine:
         for run in runs:
             part = self.raw / f"{run.name}.new"
             text = run.command.format(brumm=shlex.quote(str(BRUMM)),
-                                      out=shlex.quote(str(part)))
-            done = f"mv {part} {self.file(run)}"
+                                      out=shlex.quote(str(part)),
+                                      file=shlex.quote(str(self.file(run))))
+            done = ":" if run.always else f"mv {part} {self.file(run)}"
             fail = "exit 1" if run.needed else f"mv {part} {part}.failed || :"
             lines.append(f"echo '{run.name}' >&2; rm -f {part} {part}.partial; "
                          f"if {text}; then {done}; else {fail}; fi")
@@ -162,11 +164,9 @@ def build(lane):
 def collect(machine, runs):
     """Measure what is missing."""
     machine.raw.mkdir(parents=True, exist_ok=True)
-    boots = {}
-    for run in runs:
-        if not machine.file(run).exists():
-            boots.setdefault((run.mode, run.module), []).append(run)
-    if boots:
+    missing = [r for r in runs if not r.always and not machine.file(r).exists()]
+    if missing:
         build(machine.lane)
-    for (mode, module), some in boots.items():
-        machine.boot(mode, module, some)
+    for kind in dict.fromkeys((r.mode, r.module) for r in missing):
+        machine.boot(*kind, [r for r in runs if (r.mode, r.module) == kind
+                             and (r.always or r in missing)])

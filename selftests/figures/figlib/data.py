@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What was measured, by run: results of brumm bench, and what stands beside."""
 
+import math
 import statistics
 
 from . import Trouble, load
@@ -58,6 +59,27 @@ class Raw:
         }
 
 
+Z99 = 2.326     # of a normal distribution
+
+
+def predicted_p99(prices, run):
+    """As brumm predict: what varies together, and what varies each for itself."""
+    common = prices["cover"]["p99"]
+    if run["predicted_ns"] is None or common is None:
+        return None
+    spread = sum(n * (prices["terms"][kind]["sd"] or 0) ** 2
+                 for kind, n in run["counts"].items())
+    return run["predicted_ns"] * max(common, 1) + Z99 * math.sqrt(spread)
+
+
+def sum_of_p99(prices, run):
+    """As the paper: each term at its p99; None where a term has none."""
+    terms = {kind: prices["terms"][kind]["p99"] for kind in ("syscall", *run["counts"])}
+    if None in terms.values():
+        return None
+    return terms["syscall"] + sum(n * terms[k] for k, n in run["counts"].items())
+
+
 def spread_of(distribution):
     return distribution["p99"] - distribution["min"]
 
@@ -65,6 +87,16 @@ def spread_of(distribution):
 def median(values):
     values = [v for v in values if v is not None]
     return statistics.median(values) if values else None
+
+
+def percentile(ordered, share):
+    """Of values in order, between two neighbours by the way there."""
+    if not ordered:
+        return None
+    at = share * (len(ordered) - 1)
+    low = int(at)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (at - low)
 
 
 def ratio(a, b):

@@ -14,6 +14,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 SHAPES = (6, 2, 8, 4)
 PANEL = (420, 320)
 FONT = "DejaVu Sans"
+KEY = "outside top center horizontal samplen 1.5 width -1"
 
 
 def quote(text):
@@ -25,9 +26,12 @@ def tics(name, axis):
         where = ", ".join(f"{quote(n)} {i}" for i, n in enumerate(axis["names"]))
         return f"set {name}tics ({where}) scale 0\n" \
                f"set {name}range [-0.6:{len(axis['names']) - 0.4}]\n"
-    where = ", ".join(f"{quote(t)} {t}" for t in axis["tics"])
-    return f"set {name}tics ({where}) scale 0.5\n" \
-           f"set {name}range [{axis['min']}:{axis['max']}]\n"
+    where = ", ".join(f"{quote(t)} {at}"
+                      for t, at in zip(axis["tics"], axis.get("at", axis["tics"])))
+    # A little more, or a tic at the end of a logarithmic axis may be lost.
+    scale, more = ("set", 1.001) if axis.get("log") else ("unset", 1)
+    return f"{scale} logscale {name}\nset {name}tics ({where}) scale 0.5\n" \
+           f"set {name}range [{axis['min'] / more}:{axis['max'] * more}]\n"
 
 
 def style(series, i):
@@ -72,8 +76,7 @@ def draw(panel):
     text += f"set xlabel {quote(panel['x']['label'])}\n"
     text += f"set ylabel {quote(panel['y']['label'])}\n"
     many = len(panel["series"]) > 1
-    text += f"set key {panel.get('key', 'outside top center horizontal samplen 1.5 width -1')}\n" if many \
-        else "unset key\n"
+    text += f"set key {KEY}\n" if many else "unset key\n"
     return text + (boxes(panel) if "boxes" in panel else lines(panel))
 
 
