@@ -42,6 +42,7 @@ enum event_op {
  * struct event_stats - of one sub-operation, on one CPU
  * @time: how long
  * @in_unmap: time of those within an unmap
+ * @in_unmap_nr: and how many pairs of events that were
  * @nodes: what the events say
  * @pages: the same
  * @errors: how many failed
@@ -54,6 +55,7 @@ enum event_op {
 struct event_stats {
 	struct hist time;
 	__u64 in_unmap;
+	__u64 in_unmap_nr;
 	__u64 nodes;
 	__u64 pages;
 	__u64 errors;

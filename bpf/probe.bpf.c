@@ -145,8 +145,10 @@ static void record(u32 op, u64 ns, const struct end *e, bool in_unmap)
 	hist_add(&st->time, ns);
 	add(&st->nodes, e->nodes);
 	add(&st->pages, e->pages);
-	if (in_unmap)
+	if (in_unmap) {
 		add(&st->in_unmap, ns);
+		add(&st->in_unmap_nr, 1);
+	}
 	if (e->err)
 		add(&st->errors, 1);
 	if (samples)

@@ -13,14 +13,16 @@ static u64 id_of(const struct mapdb_sponsor *sp)
 	return sp ? sp->id : 0;
 }
 
-void mapdb_payers_add(struct mapdb_payers *p, const struct mapdb_sponsor *sp)
+void mapdb_payers_add(struct mapdb_payers *p, const struct mapdb_sponsor *sp,
+		      unsigned int nodes)
 {
 	u64 id = id_of(sp);
 
-	if (!p->nodes++)
+	if (!p->nodes)
 		p->cgroup = id;
 	else if (p->cgroup != id)
 		p->cgroup = MAPDB_SEVERAL;
+	p->nodes += nodes;
 }
 
 int mapdb_tell_charge(struct mapdb_sponsor *sp, const struct ledger_counts *c)
@@ -53,22 +55,30 @@ static struct mapdb_told_of *told_of(struct mapdb_told *told, u64 id)
 	return of;
 }
 
-/* Remember the batch, whose nodes are owned and charged still. */
+/*
+ * Remember the batch, whose nodes are owned and charged still. Quickly, since it
+ * counts as a part of the lookup.
+ */
 static void tell_batch(struct mapdb_op *op)
 {
-	struct mapdb_told_of *of = NULL;
-	unsigned int i;
+	unsigned int i, run;
 
 	op->told.nr = 0;
 	op->told.nodes = op->nr;
-	for (i = 0; i < op->nr; i++) {
-		const struct mapdb_node *n = op->batch[i];
+	for (i = 0; i < op->nr; i = run) {
+		const struct mapdb_sponsor *sp = mapdb_payer(op->batch[i]);
+		struct mapdb_told_of *of;
+		u64 pages = 0;
 
-		if (!i || mapdb_payer(n) != mapdb_payer(op->batch[i - 1]))
-			of = told_of(&op->told, id_of(mapdb_payer(n)));
-		of->nodes++;
-		of->pages += n->pages;
-		mapdb_payers_add(&op->res.payer, mapdb_payer(n));
+		for (run = i; run < op->nr; run++) {
+			if (mapdb_payer(op->batch[run]) != sp)
+				break;
+			pages += op->batch[run]->pages;
+		}
+		of = told_of(&op->told, id_of(sp));
+		of->nodes += run - i;
+		of->pages += pages;
+		mapdb_payers_add(&op->res.payer, sp, run - i);
 	}
 }
 

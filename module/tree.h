@@ -288,7 +288,8 @@ static inline void mapdb_first_init(struct mapdb_node *n)
 
 /* told.c */
 int mapdb_tell_charge(struct mapdb_sponsor *sp, const struct ledger_counts *c);
-void mapdb_payers_add(struct mapdb_payers *p, const struct mapdb_sponsor *sp);
+void mapdb_payers_add(struct mapdb_payers *p, const struct mapdb_sponsor *sp,
+		      unsigned int nodes);
 void mapdb_tell_lookup(struct mapdb_op *op);
 void mapdb_tell_zap(struct mapdb_op *op);
 void mapdb_tell_remove(struct mapdb_op *op);
@@ -340,7 +341,7 @@ static inline void mapdb_payers_node(const struct mapdb_map_args *a,
 				     const struct mapdb_node *n)
 {
 	if (os_tracing() && a->payer)
-		mapdb_payers_add(a->payer, mapdb_payer(n));
+		mapdb_payers_add(a->payer, mapdb_payer(n), 1);
 }
 
 /* walk.c */

@@ -7,6 +7,8 @@
  *			made read-only, taken back; then the window itself
  *	foreign N DIR	N pages mapped one by one, at the expense of the cgroup DIR,
  *			and taken back
+ *	mixed N DIR	the same, but only every third page is at the expense of DIR
+ *	spread N	N pages mapped one by one, and taken back at once
  *	maps N		N times MAP and UNMAP of one page
  *	info N		N times INFO
  *	leave N		N pages mapped one by one, 4 of them taken back; the rest stays
@@ -26,7 +28,7 @@
 
 static struct {
 	uint64_t map, unmap, reduce, info, windows, faults;
-	uint64_t nodes, pages, unmap_ns, map_ns;
+	uint64_t nodes, pages, unmap_ns, map_ns, info_ns;
 } done;
 
 static void must(int ret, const char *what)
@@ -104,7 +106,7 @@ static void shape(uint64_t n)
 	close(w);
 }
 
-static void foreign(uint64_t n, const char *dir)
+static void foreign(uint64_t n, const char *dir, unsigned int every)
 {
 	int cgroup = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int w = window(), x = window();
@@ -113,9 +115,23 @@ static void foreign(uint64_t n, const char *dir)
 	must(cgroup < 0 ? -errno : 0, dir);
 	must(dev_alloc(w, 0, n), "alloc");
 	for (i = 0; i < n; i++) {
+		if (i % every) {
+			map(w, x, i, i);
+			continue;
+		}
 		must(dev_map_for(w, i, 1, x, i, RWD, cgroup), "map");
 		done.map++;
 	}
+	unmap(w, n, 0);
+	close(x);
+	close(w);
+}
+
+static void spread(uint64_t n)
+{
+	int w = window(), x = window();
+
+	fill(w, x, n);
 	unmap(w, n, 0);
 	close(x);
 	close(w);
@@ -140,8 +156,12 @@ static void info(uint64_t n)
 	int w = window();
 	struct brumm_info i;
 
-	for (; done.info < n; done.info++)
+	for (; done.info < n; done.info++) {
+		uint64_t start = now_ns();
+
 		must(dev_info(w, &i), "info");
+		done.info_ns += now_ns() - start;
+	}
 	close(w);
 }
 
@@ -163,9 +183,11 @@ static int report(const char *path)
 		", \"reduce\": %" PRIu64 ", \"info\": %" PRIu64
 		", \"windows\": %" PRIu64 ", \"faults\": %" PRIu64
 		", \"nodes\": %" PRIu64 ", \"pages\": %" PRIu64
-		", \"unmap_ns\": %" PRIu64 ", \"map_ns\": %" PRIu64 ", \"pid\": %d}\n",
+		", \"unmap_ns\": %" PRIu64 ", \"map_ns\": %" PRIu64
+		", \"info_ns\": %" PRIu64 ", \"pid\": %d}\n",
 		done.map, done.unmap, done.reduce, done.info, done.windows,
-		done.faults, done.nodes, done.pages, done.unmap_ns, done.map_ns, getpid());
+		done.faults, done.nodes, done.pages, done.unmap_ns, done.map_ns,
+		done.info_ns, getpid());
 	return fclose(f) != 0;
 }
 
@@ -177,7 +199,11 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "shape"))
 		shape(n);
 	else if (!strcmp(what, "foreign") && argc > 4)
-		foreign(n, argv[4]);
+		foreign(n, argv[4], 1);
+	else if (!strcmp(what, "mixed") && argc > 4)
+		foreign(n, argv[4], 3);
+	else if (!strcmp(what, "spread"))
+		spread(n);
 	else if (!strcmp(what, "maps"))
 		maps(n);
 	else if (!strcmp(what, "info"))
@@ -185,7 +211,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "leave"))
 		leave(n);
 	else
-		return fputs("usage: work OUT shape|foreign|maps|info|leave N [DIR]\n",
+		return fputs("usage: work OUT shape|foreign|mixed|spread|maps|info|leave N [DIR]\n",
 			     stderr), 1;
 	if (report(argv[1]))
 		return 1;

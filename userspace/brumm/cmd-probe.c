@@ -227,15 +227,23 @@ static int look_on(struct args *a, struct probe *p, int *code)
 
 /* Results */
 
-static json_t *op_json(const struct probe_op *op)
+static double net_of(const struct probe_result *r, const struct probe_cost *c,
+		     unsigned int op)
+{
+	return c ? probe_net(r, c, op) : NAN;
+}
+
+static json_t *op_json(const struct probe_op *op, double net)
 {
 	json_t *j = summary_json(&op->time, "probe");
 
 	if (j)
 		json_object_update_new(j, json_pack(
-			"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+			"{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+			"net", isfinite(net) ? json_real(net) : json_null(),
 			"sum", (json_int_t)op->sum,
 			"in_unmap", (json_int_t)op->in_unmap,
+			"in_unmap_n", (json_int_t)op->in_unmap_nr,
 			"nodes", (json_int_t)op->nodes,
 			"pages", (json_int_t)op->pages,
 			"errors", (json_int_t)op->errors,
@@ -262,7 +270,7 @@ static int report_json(const struct args *a, const struct probe_result *r,
 	unsigned int i;
 
 	for (i = 0; i < EVENTS_NR; i++)
-		json_object_set_new(ops, r->op[i].name, op_json(&r->op[i]));
+		json_object_set_new(ops, r->op[i].name, op_json(&r->op[i], net_of(r, c, i)));
 	return cli_print_json(json_pack(
 		"{s:s, s:s, s:s?, s:b, s:I, s:o, s:o, s:O?, s:o}",
 		"schema", "brumm-probe/1", "attached", r->rung,
@@ -272,19 +280,20 @@ static int report_json(const struct args *a, const struct probe_result *r,
 		"exit", code < 0 ? json_null() : json_integer(code)));
 }
 
-static void print_op(const struct probe_op *op)
+static void print_op(const struct probe_op *op, double net)
 {
 	const struct summary *s = &op->time;
-	char t[6][16];
-	const double v[] = { s->mean, s->min, s->p50, s->p99, s->max,
+	const double v[] = { s->mean, net, s->min, s->p50, s->p99, s->max,
 			     (double)op->sum };
+	char t[16];
 	size_t i;
 
+	printf("%-8s %8zu", op->name, s->n);
 	for (i = 0; i < ARRAY_SIZE(v); i++)
-		brumm_format_time((uint64_t)(v[i] + 0.5), t[i], sizeof(t[i]));
-	printf("%-8s %9zu %10s %10s %10s %10s %10s %10s %9" PRIu64 " %9" PRIu64 "\n",
-	       op->name, s->n, t[0], t[1], t[2], t[3], t[4], t[5], op->nodes,
-	       op->pages);
+		printf(" %9s", isfinite(v[i]) ?
+		       brumm_format_time((uint64_t)(v[i] + 0.5), t, sizeof(t)) :
+		       "-");
+	printf(" %8" PRIu64 " %8" PRIu64 "\n", op->nodes, op->pages);
 }
 
 static void print_parts(const struct probe_result *r)
@@ -305,15 +314,16 @@ static void report(const struct probe_result *r, const struct probe_cost *c)
 	uint64_t lost = 0, orphans = 0, several = 0, open = 0;
 	unsigned int i;
 
-	printf("%-8s %9s %10s %10s %10s %10s %10s %10s %9s %9s\n", "", "n",
-	       "mean", "min", "p50", "p99", "max", "sum", "nodes", "pages");
+	printf("%-8s %8s %9s %9s %9s %9s %9s %9s %9s %8s %8s\n", "", "n",
+	       "mean", "net", "min", "p50", "p99", "max", "sum", "nodes",
+	       "pages");
 	for (i = 0; i < EVENTS_NR; i++) {
 		lost += r->op[i].lost;
 		orphans += r->op[i].orphans;
 		several += r->op[i].several;
 		open += r->op[i].open;
 		if (i != EVENT_EMPTY && r->op[i].time.n)
-			print_op(&r->op[i]);
+			print_op(&r->op[i], net_of(r, c, i));
 	}
 	print_parts(r);
 	printf("attached by %s; missed %" PRIu64 ", orphaned %" PRIu64
@@ -321,8 +331,8 @@ static void report(const struct probe_result *r, const struct probe_cost *c)
 	       ", samples lost %" PRIu64 "\n",
 	       r->rung, r->missed, orphans, several, open, lost);
 	if (c)
-		printf("each time has %.0f ns of the probe in it; a pair of events costs the task %.0f ns (+/- %.0f)\n",
-		       c->inside.mean, c->pair, c->pair_error);
+		printf("net: without the probe, which is %.0f ns in each time; a pair of events costs the task %.0f ns (+/- %.0f)\n",
+		       c->inside.p50, c->pair, c->pair_error);
 }
 
 static int status_of(const struct probe_result *r, int code)

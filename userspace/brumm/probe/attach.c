@@ -199,6 +199,10 @@ int probe_open(const struct probe_options *o, struct probe **out, char **why)
 	*why = NULL;
 	if (!p)
 		return -ENOMEM;
+	if (access(BRUMM_DEVICE, F_OK)) {
+		free(p);
+		return -ENOENT;
+	}
 	for (i = 0; i < sizeof(rungs) / sizeof(rungs[0]); i++) {
 		if (o->rung && strcmp(o->rung, rungs[i].name))
 			continue;
@@ -212,8 +216,8 @@ int probe_open(const struct probe_options *o, struct probe **out, char **why)
 	}
 	libbpf_set_print(old);
 	if (err) {
-		if (err != -EPERM && err != -ENOMEM && err != -EINVAL)
-			err = access(BRUMM_DEVICE, F_OK) ? -ENOENT : -EOPNOTSUPP;
+		if (err != -EPERM && err != -ENOMEM)
+			err = -EOPNOTSUPP;
 		free(p);
 		return err;
 	}

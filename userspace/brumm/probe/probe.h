@@ -41,6 +41,7 @@ extern const char *const probe_rungs[];
  * @time: ns; p50 and p99 within 2 %, all others exact
  * @sum: all of it, ns
  * @in_unmap: the share of it within an unmap, ns
+ * @in_unmap_nr: how many that were
  * @nodes: nodes worked on
  * @pages: their pages
  * @errors: how many failed
@@ -52,7 +53,7 @@ extern const char *const probe_rungs[];
 struct probe_op {
 	const char *name;
 	struct summary time;
-	uint64_t sum, in_unmap;
+	uint64_t sum, in_unmap, in_unmap_nr;
 	uint64_t nodes, pages, errors;
 	uint64_t orphans, open, several, lost;
 };
@@ -115,5 +116,13 @@ const char *probe_op_name(uint32_t op);
  * not attached by turns. Counts in "empty" only.
  */
 int probe_cost(struct probe *p, struct probe_cost *c);
+
+/*
+ * The mean time of a sub-operation without the probe's share, ns: less what is
+ * too much in each time and, for an unmap and its rest, what the pairs of events
+ * within have cost. NaN without a sample.
+ */
+double probe_net(const struct probe_result *r, const struct probe_cost *c,
+		 enum event_op op);
 
 #endif /* BRUMM_PROBE_H */

@@ -43,6 +43,7 @@ static void stats_merge(struct event_stats *to, const struct event_stats *st)
 {
 	hist_merge(&to->time, &st->time);
 	to->in_unmap += st->in_unmap;
+	to->in_unmap_nr += st->in_unmap_nr;
 	to->nodes += st->nodes;
 	to->pages += st->pages;
 	to->errors += st->errors;
@@ -133,6 +134,7 @@ static void op_of(struct probe_op *op, uint32_t i, const struct event_stats *st,
 	summary_of(&st->time, &op->time);
 	op->sum = st->time.sum;
 	op->in_unmap = st->in_unmap;
+	op->in_unmap_nr = st->in_unmap_nr;
 	op->nodes = st->nodes;
 	op->pages = st->pages;
 	op->errors = st->errors;
