@@ -19,6 +19,7 @@
 
 struct bench_store {
 	json_t *all;
+	json_t *keys;		/* of all results, to find them by */
 	char *path;
 	char *partial;
 	int fd;			/* of the lines; -1: no file */
@@ -117,6 +118,7 @@ static struct bench_store *store(const char *path)
 	if (!s)
 		return NULL;
 	s->fd = -1;
+	s->keys = json_object();
 	if (path) {
 		s->path = strdup(path);
 		if (!s->path || asprintf(&s->partial, "%s.partial", path) < 0)
@@ -136,6 +138,7 @@ void bench_store_free(struct bench_store *s)
 	if (s->fd >= 0)
 		close(s->fd);
 	json_decref(s->all);
+	json_decref(s->keys);
 	free(s->path);
 	free(s->partial);
 	free(s);
@@ -230,6 +233,49 @@ static bool is_ours(const json_t *all)
 	return schema && !strcmp(schema, "brumm-bench/1");
 }
 
+struct key {
+	char text[128];
+};
+
+static struct key key_of(const char *name, uint64_t size, uint64_t cpus,
+			 uint64_t repeat)
+{
+	struct key key;
+
+	snprintf(key.text, sizeof(key.text), "%s %llu %llu %llu", name,
+		 (unsigned long long)size, (unsigned long long)cpus,
+		 (unsigned long long)repeat);
+	return key;
+}
+
+static uint64_t number(const json_t *result, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(result, key));
+}
+
+static int remember(struct bench_store *s, const json_t *result)
+{
+	const char *name = json_string_value(json_object_get(result, "bench"));
+	struct key key = key_of(name ?: "?", number(result, "size"),
+				number(result, "cpus"),
+				number(result, "repeat"));
+
+	return json_object_set_new(s->keys, key.text, json_true()) ?
+	       -ENOMEM : 0;
+}
+
+static int remember_all(struct bench_store *s)
+{
+	json_t *result;
+	size_t i, b;
+	int err = 0;
+
+	for (b = 0; b < 2; b++)
+		json_array_foreach(list_of(s, b), i, result)
+			err = err ? err : remember(s, result);
+	return err;
+}
+
 /* From the lines if there are some: they are what was written last. */
 int bench_store_resume(const char *path, struct bench_store **to)
 {
@@ -243,6 +289,8 @@ int bench_store_resume(const char *path, struct bench_store **to)
 		err = read_whole(s);
 	if (!err && !is_ours(s->all))
 		err = -EINVAL;
+	if (!err)
+		err = remember_all(s);
 	if (err)
 		bench_store_free(s);
 	else
@@ -255,28 +303,11 @@ json_t *bench_store_all(const struct bench_store *s)
 	return s->all;
 }
 
-static bool is_number(const json_t *result, const char *key, uint64_t value)
-{
-	return (uint64_t)json_integer_value(json_object_get(result, key)) ==
-	       value;
-}
-
 bool bench_store_has(const struct bench_store *s, const struct bench_task *t)
 {
-	const json_t *list = list_of(s, t->bench->baseline), *result;
-	size_t i;
+	struct key key = key_of(t->bench->name, t->size, t->cpus, t->repeat);
 
-	json_array_foreach(list, i, result) {
-		const char *name = json_string_value(
-					json_object_get(result, "bench"));
-
-		if (name && !strcmp(name, t->bench->name) &&
-		    is_number(result, "size", t->size) &&
-		    is_number(result, "cpus", t->cpus) &&
-		    is_number(result, "repeat", t->repeat))
-			return true;
-	}
-	return false;
+	return json_object_get(s->keys, key.text);
 }
 
 /* Takes @result. */
@@ -284,6 +315,8 @@ int bench_store_add(struct bench_store *s, bool baseline, json_t *result)
 {
 	int err = write_result(s, baseline, result);
 
+	if (!err)
+		err = remember(s, result);
 	if (json_array_append_new(list_of(s, baseline), result))
 		err = -ENOMEM;
 	return err;
