@@ -23,7 +23,7 @@ struct args {
 enum {
 	OPT_REPEAT = 'r', OPT_SIZE = 's', OPT_SEED = 'S', OPT_CPUS = 'c',
 	OPT_JSON = 'j', OPT_OUTPUT = 'o', OPT_RESUME = 'R', OPT_LIST = 'l',
-	OPT_BY = 'b', OPT_GROUP = 'g', OPT_RANGE = 256, OPT_UNTOUCHED, OPT_PRICES,
+	OPT_BY = 'b', OPT_GROUP = 'g', OPT_RANGE = 256, OPT_UNTOUCHED, OPT_PRICES, OPT_FIFO,
 };
 
 static const struct argp_option options[] = {
@@ -35,6 +35,7 @@ static const struct argp_option options[] = {
 	{ "seed", OPT_SEED, "N", 0, "of shapes and order (1)", 1 },
 	{ "by", OPT_BY, "HOW", 0, "what takes shapes back: unmap, unmap-self, reclaim or close (unmap)", 1 },
 	{ "untouched", OPT_UNTOUCHED, NULL, 0, "leave the pages without page-table entries", 1 },
+	{ "fifo", OPT_FIFO, NULL, 0, "at a real-time priority: what others do on the CPU is not in the figures", 1 },
 	{ "cgroup", OPT_GROUP, "CGROUP", 0, "run there; / is the root, where nobody is charged (one of its own)", 1 },
 	{ "prices", OPT_PRICES, "FILE", 0, "predict by these, of brumm profile (by those in force)", 1 },
 	{ "output", OPT_OUTPUT, "FILE", 0, "write the results there, as they come", 2 },
@@ -125,6 +126,9 @@ static error_t parse_plan(int key, char *arg, struct argp_state *state)
 	case OPT_UNTOUCHED:
 		p->touch = false;
 		break;
+	case OPT_FIFO:
+		p->fifo = true;
+		break;
 	case ARGP_KEY_ARG:
 		if (!bench_find(arg))
 			argp_error(state, "no benchmark '%s'; --list tells which there are",
@@ -199,12 +203,13 @@ static json_t *plan_json(const struct bench_plan *p)
 		json_array_append_new(names, json_string(p->names[i]));
 	for (i = 0; i < p->nr_sizes; i++)
 		json_array_append_new(list, cli_json_time(p->sizes[i]));
-	return json_pack("{s:o, s:o, s:o, s:i, s:i, s:o, s:s, s:b}",
+	return json_pack("{s:o, s:o, s:o, s:i, s:i, s:o, s:s, s:b, s:b}",
 			 "benchmarks", names, "sizes", list,
 			 "range_pages", cli_json_time(p->range),
 			 "cpus", (int)p->cpus, "repeat", (int)p->repeat,
 			 "seed", cli_json_time(p->seed),
-			 "by", bench_by[p->by], "touch", (int)p->touch);
+			 "by", bench_by[p->by], "touch", (int)p->touch,
+			 "fifo", (int)p->fifo);
 }
 
 static int plan_lists(struct bench_plan *p, const json_t *names,
@@ -233,13 +238,13 @@ static int plan_from(struct bench_plan *p, json_t *all)
 	json_int_t range, seed;
 	const char *how;
 	unsigned int i;
-	int cpus, repeat, touch;
+	int cpus, repeat, touch, fifo = 0;
 
 	if (json_unpack(json_object_get(all, "plan"),
-			"{s:o, s:o, s:I, s:i, s:i, s:I, s:s, s:b}",
+			"{s:o, s:o, s:I, s:i, s:i, s:I, s:s, s:b, s?b}",
 			"benchmarks", &names, "sizes", &list, "range_pages",
 			&range, "cpus", &cpus, "repeat", &repeat, "seed", &seed,
-			"by", &how, "touch", &touch) ||
+			"by", &how, "touch", &touch, "fifo", &fifo) ||
 	    range < 1 || cpus < 1 || repeat < 1)
 		return -EINVAL;
 	p->range = (uint64_t)range;
@@ -247,6 +252,7 @@ static int plan_from(struct bench_plan *p, json_t *all)
 	p->repeat = (unsigned int)repeat;
 	p->seed = (uint64_t)seed;
 	p->touch = touch;
+	p->fifo = fifo;
 	for (i = 0; i < nr_bench_by; i++)
 		if (!strcmp(how, bench_by[i]))
 			p->by = i;
@@ -517,6 +523,11 @@ static int run(const struct args *a, struct bench_plan *p)
 	}
 	err = a->resume ? go_on(a, p, &env, &store) :
 			  start(a, p, &env, &store);
+	if (!err && p->fifo) {
+		err = bench_fifo();
+		if (err)
+			cli_fail(err, "no real-time priority; run as root, or without --fifo");
+	}
 	if (err) {
 		ret = EXIT_ERROR;
 	} else {

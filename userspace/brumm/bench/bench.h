@@ -32,6 +32,7 @@
  * @seed: of the shapes and of the order
  * @by: how Single Frame, Many Frames, Random Map and so on are taken back
  * @touch: pages have page-table entries
+ * @fifo: at a real-time priority, so that nobody else gets the CPU
  */
 struct bench_plan {
 	const char **names;
@@ -44,6 +45,7 @@ struct bench_plan {
 	uint64_t seed;
 	enum shape_by by;
 	bool touch;
+	bool fifo;
 };
 
 enum bench_config { BENCH_DISABLED, BENCH_AVAILABLE, BENCH_USED };
@@ -129,6 +131,7 @@ extern const char *const bench_configs[];
 int bench_env_open(struct bench_env *env, const char *group);
 void bench_env_close(struct bench_env *env);
 void bench_pin(unsigned int cpu);
+int bench_fifo(void);
 void bench_unpin(const struct bench_env *env);
 /* Floors of the clock and of a system call; the latter becomes a price. */
 json_t *bench_noise(struct bench_env *env);

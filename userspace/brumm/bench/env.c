@@ -194,6 +194,15 @@ void bench_pin(unsigned int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
+/* Programs that are started, and children, are as all others again. */
+int bench_fifo(void)
+{
+	struct sched_param p = { .sched_priority = 1 };
+
+	return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &p) ?
+	       -errno : 0;
+}
+
 /* For what the scheduler may place: another program that takes part. */
 void bench_unpin(const struct bench_env *env)
 {

@@ -123,7 +123,7 @@ static int make_part(struct shape **s, uint64_t n)
 
 /* The parent waits for all, so a child must not stop at a barrier alone. */
 static void independent_child(const struct bench_env *env, struct team *t,
-			      unsigned int i, uint64_t size)
+			      unsigned int i, uint64_t size, bool fifo)
 {
 	struct worker *w = &t->workers[i];
 	uint64_t n = share(size, i + 1, t->nr) - share(size, i, t->nr);
@@ -131,7 +131,9 @@ static void independent_child(const struct bench_env *env, struct team *t,
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	bench_pin(env->cpus[i]);
-	w->err = make_part(&s, n);
+	w->err = fifo ? bench_fifo() : 0;
+	if (!w->err)
+		w->err = make_part(&s, n);
 	map_part(t, w, s, 0, n);
 	take_back(w, s);
 	_exit(0);
@@ -169,13 +171,12 @@ BENCH_RUN(run_independent)
 	unsigned int i, k;
 	int err = t && pids ? 0 : -ENOMEM;
 
-	(void)plan;
 	if (!err && task->size < task->cpus)
 		err = -EINVAL;
 	for (i = 0; i < task->cpus && !err; i++) {
 		pids[i] = fork();
 		if (!pids[i])
-			independent_child(env, t, i, task->size);
+			independent_child(env, t, i, task->size, plan->fifo);
 		if (pids[i] < 0)
 			err = -errno;
 	}
@@ -201,6 +202,7 @@ struct thread {
 	struct shape *shape;
 	unsigned int cpu;
 	unsigned int nr;
+	bool fifo;
 	uint64_t from, to;
 };
 
@@ -210,6 +212,7 @@ static void *shared_thread(void *arg)
 	struct worker *w = &th->team->workers[th->nr];
 
 	bench_pin(th->cpu);
+	w->err = th->fifo ? bench_fifo() : 0;
 	map_part(th->team, w, th->shape, th->from, th->to);
 	if (!th->nr)
 		take_back(w, th->shape);
@@ -217,7 +220,7 @@ static void *shared_thread(void *arg)
 }
 
 static int run_threads(const struct bench_env *env, struct team *t,
-		       struct shape *s, uint64_t size)
+		       struct shape *s, uint64_t size, bool fifo)
 {
 	struct thread *threads = calloc(t->nr, sizeof(*threads));
 	unsigned int i;
@@ -228,6 +231,7 @@ static int run_threads(const struct bench_env *env, struct team *t,
 	for (i = 0; i < t->nr; i++) {
 		threads[i] = (struct thread){
 			.team = t, .shape = s, .cpu = env->cpus[i], .nr = i,
+			.fifo = fifo,
 			.from = share(size, i, t->nr),
 			.to = share(size, i + 1, t->nr),
 		};
@@ -252,9 +256,8 @@ BENCH_RUN(run_shared)
 	struct shape *s = NULL;
 	int err = t ? make_part(&s, task->size) : -ENOMEM;
 
-	(void)plan;
 	if (!err)
-		err = run_threads(env, t, s, task->size);
+		err = run_threads(env, t, s, task->size, plan->fifo);
 	if (!err)
 		err = put_times(env, t, task, &c, result);
 	shape_free(s);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Benchmarks that take one shape back, at once or leaf by leaf. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "bench.h"
 
@@ -95,14 +97,27 @@ static int put_kernel_time(const struct bench_env *env, enum shape_by by,
 	return bench_put(r, "kernel_ns", ns);
 }
 
+/* How often the CPU was given to somebody else, of which the time knows. */
+static uint64_t switches(void)
+{
+	struct rusage u = { 0 };
+
+	getrusage(RUSAGE_THREAD, &u);
+	return (uint64_t)u.ru_nivcsw + (uint64_t)u.ru_nvcsw;
+}
+
 static int take_back(const struct scene *sc, enum shape_by by, json_t *r)
 {
 	struct shape_counts revoked;
 	struct shape_took took;
+	uint64_t before;
 	int err;
 
 	shape_revoked(sc->shape, by, sc->env->id, &revoked);
+	before = switches();
 	err = shape_reclaim(sc->shape, by, sc->env->group, &took);
+	if (!err)
+		err = bench_put(r, "switches", switches() - before);
 	if (!err)
 		err = bench_put_prediction(sc->env, r, &revoked, 1);
 	if (!err)
