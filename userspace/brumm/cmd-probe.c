@@ -170,7 +170,7 @@ static pid_t start(char **command)
 	if (pid)
 		return pid;
 	execvp(*command, command);
-	cli_fail(errno, "%s", *command);
+	cli_error("cannot run %s: %s", *command, strerror(errno));
 	_exit(127);
 }
 
@@ -335,8 +335,12 @@ static void report(const struct probe_result *r, const struct probe_cost *c)
 		       c->inside.p50, c->pair, c->pair_error);
 }
 
-static int status_of(const struct probe_result *r, int code)
+static int status_of(const struct args *a, const struct probe_result *r,
+		     int code)
 {
+	/* Without a command, a signal is how it ends. */
+	if (a->command && cli_signal())
+		return 128 + cli_signal();
 	if (code > 0)
 		cli_error("the command ended with %d", code);
 	if (!r->complete)
@@ -392,7 +396,7 @@ static int run(struct args *a, struct probe *p)
 		report(&r, a->no_cost ? NULL : &cost);
 		ret = cli_flush();
 	}
-	return ret ? ret : status_of(&r, code);
+	return ret ? ret : status_of(a, &r, code);
 }
 
 /*
