@@ -2,6 +2,7 @@
 /* brumm run: a command in a cgroup of its own, and nothing of it afterwards. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
@@ -142,9 +143,14 @@ static int finish(struct run *r, int code, int status, uint64_t ran, bool *done)
 	uint64_t peak = BRUMM_NO_LIMIT;
 	int ended;
 
+	if (faccessat(r->group, "cgroup.procs", F_OK, 0)) {
+		/* Somebody else has torn it down: nothing to do, or to tell. */
+		cli_error("%s is gone already", r->name);
+		return code;
+	}
 	brumm_group_peak(r->group, &peak);
 	if (target_open_group(r->group, &t.target) || teardown_look(&t))
-		return RUN_OWN_ERROR;
+		return code ? code : RUN_OWN_ERROR;
 	sigprocmask(SIG_SETMASK, &r->mask, NULL);
 	cli_catch_signals();
 	teardown_do(&t);

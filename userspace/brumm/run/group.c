@@ -2,6 +2,7 @@
 /* The cgroup that a command runs in. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,29 +10,38 @@
 
 #include "run.h"
 
-/* Where v2 has no memory controller libcgroup makes none: by hand then. */
+/* The path of the cgroup above. */
+static int path_above(const char *name, char *buf, size_t size)
+{
+	int err = brumm_group_path(name, buf, size);
+	char *slash = err ? NULL : strrchr(buf, '/');
+
+	if (!slash)
+		return err ?: -EINVAL;
+	*slash = '\0';
+	return 0;
+}
+
+/*
+ * By hand: where v2 has no memory controller libcgroup makes no cgroup, and in
+ * a delegated subtree it fails at the cgroups above, which it need not change.
+ */
 static int make_bare(const char *name)
 {
 	char path[PATH_MAX];
-	int err = brumm_group_path(name, path, sizeof(path));
+	int err = path_above(name, path, sizeof(path)), up;
 
+	if (err)
+		return err;
+	up = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (up < 0)
+		return -errno;
+	/* If it cannot be had, the budget will say so. */
+	brumm_group_write(up, "cgroup.subtree_control", "+memory");
+	close(up);
+	err = brumm_group_path(name, path, sizeof(path));
 	if (!err && mkdir(path, 0755) && errno != EEXIST)
 		err = -errno;
-	return err;
-}
-
-/* libcgroup does not tell why it could not make a folder. */
-static int real_reason(const char *name, int err)
-{
-	char path[PATH_MAX], *slash;
-
-	if (err != -EIO || brumm_group_path(name, path, sizeof(path)))
-		return err;
-	while ((slash = strrchr(path, '/')) && slash != path) {
-		*slash = '\0';
-		if (!access(path, F_OK))
-			return access(path, W_OK) ? -errno : err;
-	}
 	return err;
 }
 
@@ -92,14 +102,16 @@ static int set_budget(const struct run *r)
 int run_make_group(struct run *r)
 {
 	int err = brumm_group_create(r->name);
+	bool bare;
 
-	if (err == -ENOTSUP) {
+	if (err == -ENOTSUP || err == -EIO) {
+		bare = err == -ENOTSUP;
 		err = make_bare(r->name);
-		if (!err && !r->quiet)
+		if (!err && bare && !r->quiet)
 			cli_error("cgroup v2 has no memory controller here: no budget, and memory is not told");
 	}
 	if (err) {
-		say_why(r->name, real_reason(r->name, err));
+		say_why(r->name, err);
 		return RUN_OWN_ERROR;
 	}
 	r->group = cli_open_group(r->name);

@@ -58,7 +58,7 @@ static bool populated(struct teardown *t)
 				     "populated", &v);
 
 	/* Somebody else has removed it: nobody is in it. */
-	if (err && err != -ENODEV) {
+	if (err && err != -ENODEV && err != -ENOENT) {
 		t->error = err;
 		t->failed = "cgroup.events";
 	}
@@ -185,7 +185,8 @@ static int remove_all(const struct teardown *t)
 		err = brumm_group_path(t->target.name, path, sizeof(path));
 	if (!err && rmdir(path) && errno != ENOENT)
 		err = -errno;
-	return err;
+	/* Somebody else was faster. */
+	return err == -ENOENT ? 0 : err;
 }
 
 void stage_remove(struct teardown *t)

@@ -134,7 +134,7 @@ static void kill_all(struct teardown *t)
 		      -errno : 0;
 	else
 		err = brumm_group_kill(t->target.group);
-	if (err && err != -ESRCH && err != -ENODEV) {
+	if (err && err != -ESRCH && err != -ENODEV && err != -ENOENT) {
 		t->error = err;
 		t->failed = "kill";
 	}
