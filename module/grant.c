@@ -64,6 +64,7 @@ static void place_counts(const struct mapdb_node *place,
 	c->n[LEDGER_LOOKUP] = 1;
 	c->n[LEDGER_MAP] = 1;
 	c->n[LEDGER_PT] = place->pages;
+	c->n[LEDGER_DEEP] = mapdb_is_deep(place->depth);
 }
 
 static int place_tally(struct grant *g, const struct mapdb_node *place,
@@ -75,6 +76,7 @@ static int place_tally(struct grant *g, const struct mapdb_node *place,
 	if (p->cuts && p->pays_map) {
 		c.n[LEDGER_MAP] = p->cuts;
 		c.n[LEDGER_LOOKUP] = p->pays_lookup ? p->cuts : 0;
+		c.n[LEDGER_DEEP] = mapdb_is_deep(p->depth) ? p->cuts : 0;
 		err = mapdb_tally_add(&g->op->credit, p->sponsor, &c);
 	}
 	if (!err && place->pays_lookup && mapdb_payer(place)) {

@@ -46,6 +46,7 @@ static const struct ledger_prices default_prices = {
 		[LEDGER_LOOKUP] = BRUMM_PRICE_LOOKUP_NS,
 		[LEDGER_MAP] = BRUMM_PRICE_MAP_NS,
 		[LEDGER_PT] = BRUMM_PRICE_PT_NS,
+		[LEDGER_DEEP] = BRUMM_PRICE_DEEP_NS,
 	},
 };
 

@@ -42,6 +42,7 @@ static const char *const kind_names[LEDGER_KINDS] = {
 	[LEDGER_LOOKUP] = "lookup",
 	[LEDGER_MAP] = "map",
 	[LEDGER_PT] = "pt",
+	[LEDGER_DEEP] = "deep",
 };
 
 static const char *const event_names[LEDGER_EVENTS] = {

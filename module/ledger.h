@@ -52,6 +52,7 @@ enum ledger_kind {
 	LEDGER_LOOKUP,		/* first mapping of a sponsored subtree */
 	LEDGER_MAP,		/* a node: unlink, free, its part of a zap */
 	LEDGER_PT,		/* a page of a node */
+	LEDGER_DEEP,		/* a node derived from a derived one */
 	LEDGER_KINDS,
 };
 

@@ -416,6 +416,7 @@ static void pay(struct mapdb_op *op, struct mapdb_node *n, bool map,
 	n->pays_lookup = lookup;
 	c.n[LEDGER_MAP] = map;
 	c.n[LEDGER_LOOKUP] = lookup;
+	c.n[LEDGER_DEEP] = mapdb_is_deep(n->depth);
 	if (map)
 		mapdb_op_pay(op, mapdb_payer(n), &c);
 }

@@ -212,6 +212,15 @@ static inline bool mapdb_node_is_root(const struct mapdb_node *n)
 	return !n->depth;
 }
 
+/*
+ * Was what this depth belongs to derived from something derived? A revoke has
+ * to go down a level for it, whose lineage goes with it.
+ */
+static inline bool mapdb_is_deep(unsigned int depth)
+{
+	return depth > 1;
+}
+
 /* Who pays, which is nobody where there is no accounting. */
 #if BRUMM_QUOTA
 static inline struct mapdb_sponsor *mapdb_payer(const struct mapdb_node *n)

@@ -158,6 +158,7 @@ int mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
 		return 0;
 	c.n[LEDGER_MAP] = 1;
 	c.n[LEDGER_LOOKUP] = n->pays_lookup;
+	c.n[LEDGER_DEEP] = mapdb_is_deep(n->depth);
 	err = ledger_try_charge_from(&mapdb_payer(n)->ledger, &sp->ledger, &c);
 	if (err)
 		return err;

@@ -15,5 +15,7 @@
 #define BRUMM_PRICE_MAP_NS	400
 /* One page of it: page-table entry, TLB entry, frame. */
 #define BRUMM_PRICE_PT_NS	100
+/* Of what is not derived from the base itself: the way down to it and back. */
+#define BRUMM_PRICE_DEEP_NS	400
 
 #endif /* BRUMM_PRICES_H */

@@ -169,6 +169,7 @@ static inline void mapdb_node_counts(const struct mapdb_node *n,
 	c->n[LEDGER_LOOKUP] = n->pays_lookup;
 	c->n[LEDGER_MAP] = n->pays_map;
 	c->n[LEDGER_PT] = mapdb_payer(n) ? n->pages : 0;
+	c->n[LEDGER_DEEP] = n->pays_map && mapdb_is_deep(n->depth);
 }
 
 struct mapdb_node *mapdb_cut(struct mapdb_op *op, struct mapdb_node *n, u32 lo,

@@ -21,11 +21,14 @@ uint64_t knob_usage_ns(int cgroup);
 /* @n, or a part of it on a slow kernel: BRUMM_LESS is the divisor. */
 unsigned int amount(unsigned int n);
 
-/* Prices that make sums easy to follow, and the usage of counts at them. */
+/*
+ * Prices that make sums easy to follow, and the usage of counts at them. What is
+ * deep is free, and has a test of its own.
+ */
 #define PRICE_LOOKUP	1000000ULL
 #define PRICE_MAP	10000ULL
 #define PRICE_PT	100ULL
-#define PRICES		"lookup 1000000 map 10000 pt 100"
+#define PRICES		"lookup 1000000 map 10000 pt 100 deep 0"
 #define COST(l, m, p)	((l) * PRICE_LOOKUP + (m) * PRICE_MAP + (p) * PRICE_PT)
 
 /* A cgroup as of cg_make(), with those prices of its own. */

@@ -278,8 +278,8 @@ static void prices_hold_at_once(void)
 	CHECK_EQ(knob_usage_ns(low), COST(1, 1, 10) + 10 * 600);
 	CHECK_EQ(knob_usage_ns(top), COST(1, 1, 10) + 10 * 600);
 	/* Own prices: only here, and limits above keep to theirs. */
-	CHECK_OK(cg_write(low, "brumm.price", "lookup 0\nmap 0\npt 1us\n"));
-	CHECK_KNOB(low, "brumm.price", "lookup 0\nmap 0\npt 1000\nown 1");
+	CHECK_OK(cg_write(low, "brumm.price", "lookup 0\nmap 0\ndeep 0\npt 1us\n"));
+	CHECK_KNOB(low, "brumm.price", "lookup 0\nmap 0\npt 1000\ndeep 0\nown 1");
 	CHECK_EQ(knob_usage_ns(low), 10000);
 	CHECK_EQ(knob_usage_ns(top), COST(1, 1, 10) + 10 * 600);
 	CHECK_OK(cg_write(low, "brumm.price", "pt 0"));
@@ -289,15 +289,39 @@ static void prices_hold_at_once(void)
 	CHECK_RET(dev_alloc(w, 16, 1), -EDQUOT);
 	CHECK_EQ(cg_key(top, "brumm.events.local", "max"), 1);
 	/* The price decides on the next charge. */
-	CHECK_OK(cg_write(top, "brumm.price", "lookup 0 map 0 pt 0"));
+	CHECK_OK(cg_write(top, "brumm.price", "lookup 0 map 0 pt 0 deep 0"));
 	CHECK_OK(dev_alloc(w, 16, 1));
 	CHECK_OK(cg_write(low, "brumm.price", "default"));
-	CHECK_KNOB(low, "brumm.price", "lookup 0\nmap 0\npt 0\nown 0");
+	CHECK_KNOB(low, "brumm.price", "lookup 0\nmap 0\npt 0\ndeep 0\nown 0");
 	CHECK_OK(cg_write(top, "brumm.price", PRICES));
 	CHECK_EQ(knob_usage_ns(low), COST(2, 2, 11));
 	close(w);
 	CHECK_EQ(knob_usage_ns(low), 0);
 	CHECK_EQ(knob_usage_ns(top), 0);
+}
+
+/* Also in parts, and wherever it goes. */
+static void derived_twice_is_deep(void)
+{
+	int cg = priced("t"), w = win_open_in(cg);
+
+	REQUIRE_OK(cg_write(cg, "brumm.price", "deep 1000"));
+	REQUIRE_OK(dev_alloc(w, 0, 4));
+	REQUIRE_OK(dev_map(w, 0, 4, SELF, 10, ALL));
+	CHECK_EQ(cg_key(cg, "brumm.stat", "deep_count"), 0);
+	REQUIRE_OK(dev_map(w, 10, 4, SELF, 20, ALL));
+	REQUIRE_OK(dev_map(w, 20, 4, SELF, 30, ALL));
+	CHECK_EQ(cg_key(cg, "brumm.stat", "deep_count"), 2);
+	CHECK_EQ(cg_key(cg, "brumm.stat", "deep_ns"), 2000);
+	CHECK_EQ(knob_usage_ns(cg), COST(1, 4, 16) + 2000);
+	REQUIRE_OK(dev_unmap_self(w, 31, 1));
+	CHECK_EQ(knob_usage_ns(cg), COST(1, 5, 15) + 3000);
+	REQUIRE_OK(dev_grant(w, 30, 1, SELF, 40, ALL));
+	CHECK_EQ(knob_usage_ns(cg), COST(1, 5, 15) + 3000);
+	REQUIRE_OK(dev_unmap(w, 10, 4));
+	CHECK_EQ(cg_key(cg, "brumm.stat", "deep_count"), 0);
+	CHECK_EQ(knob_usage_ns(cg), COST(1, 2, 8));
+	close(w);
 }
 
 static void root_prices_reach_all(void)
@@ -349,10 +373,10 @@ static void prices_all_or_nothing(void)
 			       bad[i].err))
 			tap_diag("written: %s", bad[i].text);
 	CHECK_KNOB(cg, "brumm.price",
-		   "lookup 1000000\nmap 10000\npt 100\nown 1");
+		   "lookup 1000000\nmap 10000\npt 100\ndeep 0\nown 1");
 	CHECK_OK(cg_write(cg, "brumm.price", "pt 1.5us\nlookup 1000s"));
 	CHECK_KNOB(cg, "brumm.price",
-		   "lookup 1000000000000\nmap 10000\npt 1500\nown 1");
+		   "lookup 1000000000000\nmap 10000\npt 1500\ndeep 0\nown 1");
 }
 
 static void huge_usage_saturates(void)
@@ -385,6 +409,7 @@ static const struct tap_case cases[] = {
 	{ "a limit holds for the cgroups below", limit_above_counts },
 	{ "a locked group refuses, also those below", lock_refuses },
 	{ "prices hold at once, also for those below", prices_hold_at_once },
+	{ "what is derived twice is deep", derived_twice_is_deep },
 	{ "prices of the root reach everybody", root_prices_reach_all },
 	{ "prices are set all or none", prices_all_or_nothing },
 	{ "large prices do not overflow", huge_usage_saturates },

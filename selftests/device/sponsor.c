@@ -282,6 +282,7 @@ static void page_prices(int cg)
 	set_prices(cg, "lookup 0");
 	set_prices(cg, "map 0");
 	set_prices(cg, "pt 1000");
+	set_prices(cg, "deep 0");
 }
 
 static void budget_refuses(void)
@@ -347,6 +348,7 @@ static void hole_beyond_budget(void)
 	set_prices(b, "lookup 0");
 	set_prices(b, "map 1000");
 	set_prices(b, "pt 0");
+	set_prices(b, "deep 0");
 	REQUIRE_OK(dev_alloc(src, 0, 9));
 	REQUIRE_OK(dev_map_for(src, 0, 9, to, 0, RWD, b));
 	REQUIRE_OK(dev_map(to, 0, 9, own, 0, R));

@@ -40,7 +40,7 @@ static const struct argp argp = {
 	       "  max TIME     budget: what would exceed it is refused\n"
 	       "  high TIME    crossing it is an event, nothing is refused\n"
 	       "  lock 0|1     1: every further charge is refused\n"
-	       "  price.KIND TIME  expected time for one lookup, map or pt\n"
+	       "  price.KIND TIME  expected time for one lookup, map, pt or deep\n"
 	       "  price default    inherit the prices\n\n"
 	       "TIME is like 5000 (microseconds; of a price nanoseconds), 250us, 1.5ms or max.",
 };

@@ -458,7 +458,7 @@ int brumm_group_price(int group, brumm_each_fn each, void *arg);
 /**
  * brumm_group_set_price() - set one price; it holds for what is charged, too
  * @group: descriptor of a cgroup
- * @kind: "lookup", "map" or "pt"; NULL: inherit all of them again
+ * @kind: "lookup", "map", "pt" or "deep"; NULL: inherit all of them again
  * @ns: nanoseconds for one
  *
  * Returns 0; -EINVAL no such kind; -ERANGE beyond 2^40.

@@ -153,6 +153,7 @@ void model_counts(const struct model *m, int group, struct ledger_counts *c)
 			continue;
 		c->n[LEDGER_MAP]++;
 		c->n[LEDGER_LOOKUP] += x->first;
+		c->n[LEDGER_DEEP] += x->depth > 1;
 	}
 }
 
@@ -190,13 +191,14 @@ static u64 admit(const struct model *m, const struct delta *d)
 	return errors;
 }
 
-static void delta_node(struct delta *d, int sponsor, bool first, u32 pages)
+static void delta_node(struct delta *d, int g, bool first, u8 depth, u32 pages)
 {
-	if (sponsor < 0)
+	if (g < 0)
 		return;
-	d->n[sponsor].n[LEDGER_LOOKUP] += first;
-	d->n[sponsor].n[LEDGER_MAP] += 1;
-	d->n[sponsor].n[LEDGER_PT] += pages;
+	d->n[g].n[LEDGER_LOOKUP] += first;
+	d->n[g].n[LEDGER_MAP] += 1;
+	d->n[g].n[LEDGER_PT] += pages;
+	d->n[g].n[LEDGER_DEEP] += depth > 1;
 }
 
 /* Alloc */
@@ -209,7 +211,7 @@ u64 model_alloc(struct model *m, int w, u32 start, u32 pages, u32 object)
 	u64 errors;
 
 	start_operation(m);
-	delta_node(&d, group, group >= 0, pages);
+	delta_node(&d, group, group >= 0, 0, pages);
 	errors = admit(m, &d);
 	if (!free_range(m, w, start, pages))
 		errors |= ERR(EEXIST);
@@ -289,6 +291,7 @@ static void map_delta(const struct model *m, const struct mreq *r,
 			continue;
 		d->n[x.sponsor].n[LEDGER_MAP]++;
 		d->n[x.sponsor].n[LEDGER_LOOKUP] += x.first;
+		d->n[x.sponsor].n[LEDGER_DEEP] += x.depth > 1;
 	}
 }
 
@@ -395,11 +398,11 @@ static void grant_delta(const struct model *m, const struct mreq *r,
 		x = &m->page[r->sw][p];
 		end = min(model_node_end(m, r->sw, p), r->from + r->pages);
 		if (continues(m, r->sw, p))
-			delta_node(d, x->sponsor, x->first, 0);
+			delta_node(d, x->sponsor, x->first, x->depth, 0);
 		if (model_node_end(m, r->sw, p) > end)
-			delta_node(d, x->sponsor, x->first, 0);
+			delta_node(d, x->sponsor, x->first, x->depth, 0);
 		if (grant_sponsor(m, r, x, &sponsor))
-			delta_node(d, sponsor, true, end - p);
+			delta_node(d, sponsor, true, x->depth, end - p);
 	}
 }
 
@@ -584,7 +587,7 @@ static void hole_chain(const struct model *m, int w, u32 p, u32 len,
 		if (!continues(m, v, q))
 			continue;
 		if (model_node_end(m, v, q) > q + len)
-			delta_node(d, x->sponsor, x->first, 0);
+			delta_node(d, x->sponsor, x->first, x->depth, 0);
 		hole_chain(m, v, q, len, d);
 	}
 }
@@ -607,7 +610,7 @@ static u64 holes(const struct model *m, int w, u32 start, u32 pages, bool self,
 		if (x->sponsor < 0)
 			continue;
 		if (self && continues(m, w, p) && model_node_end(m, w, p) > end)
-			delta_node(&d, x->sponsor, x->first, 0);
+			delta_node(&d, x->sponsor, x->first, x->depth, 0);
 		hole_chain(m, w, p, end - p, &d);
 		delta_add(all, &d);
 		errors = admit_for(m, all, &d, x->sponsor);
@@ -736,7 +739,7 @@ static void cut_chain(const struct model *m, int w, u32 p, int step,
 			continue;
 		both = step < 0 ? continues(m, v, q) : model_node_end(m, v, q) > q + 1;
 		if (both && (x->rights & rights))
-			delta_node(d, x->sponsor, x->first, 0);
+			delta_node(d, x->sponsor, x->first, x->depth, 0);
 		cut_chain(m, v, q, step, rights, d);
 	}
 }
@@ -759,11 +762,11 @@ static u64 cuts(const struct model *m, int w, u32 start, u32 pages, bool self,
 		if (x->sponsor < 0)
 			continue;
 		if (self && (x->rights & rights) && continues(m, w, p))
-			delta_node(&d, x->sponsor, x->first, 0);
+			delta_node(&d, x->sponsor, x->first, x->depth, 0);
 		x = &m->page[w][end - 1];
 		if (self && (x->rights & rights) &&
 		    model_node_end(m, w, end - 1) > end)
-			delta_node(&d, x->sponsor, x->first, 0);
+			delta_node(&d, x->sponsor, x->first, x->depth, 0);
 		cut_chain(m, w, p, -1, rights, &d);
 		cut_chain(m, w, end - 1, 1, rights, &d);
 		delta_add(&all, &d);

@@ -4,7 +4,8 @@
 struct world *world;
 
 static const struct ledger_prices default_prices = {
-	.ns = { [LEDGER_LOOKUP] = 7, [LEDGER_MAP] = 3, [LEDGER_PT] = 1 },
+	.ns = { [LEDGER_LOOKUP] = 7, [LEDGER_MAP] = 3, [LEDGER_PT] = 1,
+		[LEDGER_DEEP] = 2 },
 };
 
 static void *xcalloc(size_t n, size_t size)
