@@ -53,7 +53,7 @@ enum bench_config { BENCH_DISABLED, BENCH_AVAILABLE, BENCH_USED };
 /* @read: from a file of brumm profile; @tail: which has the 99th percentiles. */
 struct bench_prices {
 	bool known, read, tail;
-	uint64_t lookup, map, pt, syscall;
+	uint64_t lookup, map, pt, deep, syscall;
 	double p99[FIT_TERMS];
 };
 

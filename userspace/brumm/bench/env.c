@@ -119,6 +119,8 @@ static int take_price(const char *kind, uint64_t ns, void *arg)
 		p->map = ns;
 	else if (!strcmp(kind, "pt"))
 		p->pt = ns;
+	else if (!strcmp(kind, "deep"))
+		p->deep = ns;
 	return 0;
 }
 
@@ -264,6 +266,7 @@ static int take_terms(struct bench_prices *p, const json_t *doc)
 	p->lookup = (uint64_t)ns[FIT_LOOKUP];
 	p->map = (uint64_t)ns[FIT_MAP];
 	p->pt = (uint64_t)ns[FIT_PT];
+	p->deep = (uint64_t)ns[FIT_DEEP];
 	p->tail = true;
 	for (t = 0; t < FIT_TERMS; t++) {
 		p99 = json_object_get(json_object_get(terms, fit_names[t]),
@@ -297,10 +300,11 @@ json_t *bench_prices_json(const struct bench_env *env)
 
 	if (!p->known)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}",
 			 "lookup", cli_json_time(p->lookup),
 			 "map", cli_json_time(p->map),
 			 "pt", cli_json_time(p->pt),
+			 "deep", cli_json_time(p->deep),
 			 "syscall", cli_json_time(p->syscall));
 }
 
@@ -362,6 +366,8 @@ static int take_count(const char *key, uint64_t value, void *arg)
 		c->map = value;
 	else if (!strcmp(key, "pt_count"))
 		c->pt = value;
+	else if (!strcmp(key, "deep_count"))
+		c->deep = value;
 	return 0;
 }
 
@@ -375,7 +381,7 @@ static uint64_t predict(const struct bench_prices *p,
 			const struct shape_counts *c, uint64_t calls)
 {
 	return calls * p->syscall + c->lookup * p->lookup + c->map * p->map +
-	       c->pt * p->pt;
+	       c->pt * p->pt + c->deep * p->deep;
 }
 
 static double predict_tail(const struct bench_prices *p,
@@ -384,7 +390,8 @@ static double predict_tail(const struct bench_prices *p,
 	return (double)calls * p->p99[FIT_SYSCALL] +
 	       (double)c->lookup * p->p99[FIT_LOOKUP] +
 	       (double)c->map * p->p99[FIT_MAP] +
-	       (double)c->pt * p->p99[FIT_PT];
+	       (double)c->pt * p->p99[FIT_PT] +
+	       (double)c->deep * p->p99[FIT_DEEP];
 }
 
 int bench_put_prediction(const struct bench_env *env, json_t *r,
@@ -411,6 +418,7 @@ void bench_prices_from(struct bench_env *env, const json_t *prices)
 	p->lookup = (uint64_t)json_integer_value(json_object_get(prices, "lookup"));
 	p->map = (uint64_t)json_integer_value(json_object_get(prices, "map"));
 	p->pt = (uint64_t)json_integer_value(json_object_get(prices, "pt"));
+	p->deep = (uint64_t)json_integer_value(json_object_get(prices, "deep"));
 	p->syscall = (uint64_t)json_integer_value(json_object_get(prices,
 								  "syscall"));
 }

@@ -165,7 +165,7 @@ static int reap(const pid_t *pids, unsigned int nr)
 
 BENCH_RUN(run_independent)
 {
-	struct shape_counts c = { task->cpus, task->size, task->size };
+	struct shape_counts c = { task->cpus, task->size, task->size, 0 };
 	struct team *t = team_new(task->cpus);
 	pid_t *pids = calloc(task->cpus, sizeof(*pids));
 	unsigned int i, k;
@@ -251,7 +251,7 @@ static int run_threads(const struct bench_env *env, struct team *t,
 
 BENCH_RUN(run_shared)
 {
-	struct shape_counts c = { 1, task->size, task->size };
+	struct shape_counts c = { 1, task->size, task->size, 0 };
 	struct team *t = team_new(task->cpus);
 	struct shape *s = NULL;
 	int err = t ? make_part(&s, task->size) : -ENOMEM;

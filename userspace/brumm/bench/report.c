@@ -15,9 +15,10 @@ int bench_put(json_t *result, const char *key, uint64_t value)
 int bench_put_counts(json_t *result, const char *key,
 		     const struct shape_counts *c)
 {
-	json_t *j = json_pack("{s:I, s:I, s:I}", "lookup", (json_int_t)c->lookup,
+	json_t *j = json_pack("{s:I, s:I, s:I, s:I}", "lookup", (json_int_t)c->lookup,
 			      "map", (json_int_t)c->map,
-			      "pt", (json_int_t)c->pt);
+			      "pt", (json_int_t)c->pt,
+			      "deep", (json_int_t)c->deep);
 
 	return json_object_set_new(result, key, j) ? -ENOMEM : 0;
 }

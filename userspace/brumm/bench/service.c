@@ -174,7 +174,7 @@ static void tenant_touch(struct tenant *t)
 static int put_counts(const struct bench_env *env, uint64_t n,
 		      const struct shape_counts *before, json_t *r)
 {
-	struct shape_counts c = { n, 2 * n, 2 * n }, now;
+	struct shape_counts c = { n, 2 * n, 2 * n, n }, now;
 	struct shape_counts charged = { 0 };
 	int err;
 
@@ -190,6 +190,7 @@ static int put_counts(const struct bench_env *env, uint64_t n,
 	now.lookup -= before->lookup;
 	now.map -= before->map;
 	now.pt -= before->pt;
+	now.deep -= before->deep;
 	return bench_put_counts(r, "stat", &now);
 }
 

@@ -248,6 +248,7 @@ static void count(const struct shape *s, uint64_t i, struct shape_counts *c)
 	c->lookup += s->first[i];
 	c->map++;
 	c->pt += s->nodes[i].pages;
+	c->deep += s->nodes[i].depth > 1;
 }
 
 void shape_charged(const struct shape *s, uint64_t group,

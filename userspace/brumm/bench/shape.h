@@ -74,7 +74,7 @@ struct shape_spec {
 
 /* As in brumm.stat. */
 struct shape_counts {
-	uint64_t lookup, map, pt;
+	uint64_t lookup, map, pt, deep;
 };
 
 enum shape_by {
@@ -150,7 +150,8 @@ void shape_charged(const struct shape *s, uint64_t group,
 /*
  * What a revoke has to do, in the terms of Eq. 1 whoever pays: a lookup for
  * the base and for each other first mapping of a sponsor, a map for each node
- * that goes, a pt for each page of it. For SHAPE_BY_RECLAIM those of @group
+ * that goes, a pt for each page of it, a deep for each that was derived
+ * from a derived one. For SHAPE_BY_RECLAIM those of @group
  * (id). For SHAPE_BY_MUNMAP only pages.
  */
 void shape_revoked(const struct shape *s, enum shape_by by, uint64_t group,

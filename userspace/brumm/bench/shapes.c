@@ -53,6 +53,7 @@ static int put_stat(const struct scene *sc, const char *key, json_t *r)
 	now.lookup -= sc->before.lookup;
 	now.map -= sc->before.map;
 	now.pt -= sc->before.pt;
+	now.deep -= sc->before.deep;
 	return bench_put_counts(r, key, &now);
 }
 
@@ -282,7 +283,7 @@ BENCH_RUN(run_leaf_unmap)
 {
 	double *ns = calloc(task->size, sizeof(*ns));
 	/* Each call looks its node up. */
-	struct shape_counts c = { task->size, task->size, task->size };
+	struct shape_counts c = { task->size, task->size, task->size, 0 };
 	struct scene sc = { 0 };
 	int err = ns ? open_leaves(env, plan, task, &sc) : -ENOMEM;
 

@@ -4,13 +4,16 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include <glpk.h>
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics.h>
 
 #include "cover.h"
 
-/* Runs of a shape beyond so many standard deviations are not its usual ones. */
-#define USUAL	3.0
+/* Runs beyond so many standard deviations from the others do not count. */
+#define NEAR	4.0
+/* Runs that are yet to come are not the same. */
+#define MARGIN	1.02
 /* Of a normal distribution: standard deviation / median absolute deviation. */
 #define SD_PER_MAD	1.4826
 
@@ -36,29 +39,33 @@ static int ratio_of(const struct fit_run *runs, size_t n,
 	return 0;
 }
 
-/* Over all runs of all cells. */
+/* Over all runs; the spread only of the usual shapes. */
 static int judge_all(const struct measure *m, struct cover *c)
 {
-	struct fit_run *runs;
+	size_t n = 0, all = 0, above = 0, i, k;
 	double *v;
-	size_t n, i, above = 0;
 
-	runs = measure_runs(m, MEASURE_STATES, &n);
-	v = calloc(2 * n + 1, sizeof(*v));
-	if (!runs || !v) {
-		free(runs);
-		free(v);
+	for (i = 0; i < m->nr; i++)
+		all += m->cells[i].n;
+	v = calloc(2 * all + 1, sizeof(*v));
+	if (!v)
 		return -ENOMEM;
-	}
-	for (i = 0; i < n; i++) {
-		v[i] = runs[i].ns / fit_predict(c->price, &runs[i]);
-		above += v[i] > 1;
+	for (i = 0; i < m->nr; i++) {
+		const struct measure_cell *cell = &m->cells[i];
+
+		for (k = 0; k < cell->n; k++) {
+			double r = cell->runs[k].ns /
+				   fit_predict(c->price, &cell->runs[k]);
+
+			above += r > 1;
+			if (cell->usual)
+				v[n++] = r;
+		}
 	}
 	gsl_sort(v, 1, n);
 	c->p99 = gsl_stats_quantile_from_sorted_data(v, 1, n, 0.99);
 	c->spread = SD_PER_MAD * gsl_stats_mad0(v, 1, n, v + n);
-	c->above = (double)above / (double)n;
-	free(runs);
+	c->above = (double)above / (double)all;
 	free(v);
 	return 0;
 }
@@ -70,7 +77,7 @@ int cover_judge(const struct measure *m, const double price[FIT_TERMS],
 	size_t i;
 	int t, err = 0;
 
-	*c = (struct cover){ .factor = 1, .least = INFINITY };
+	*c = (struct cover){ .least = INFINITY };
 	for (t = 0; t < FIT_TERMS; t++)
 		c->price[t] = price[t];
 	for (i = 0; i < m->nr && !err; i++) {
@@ -87,36 +94,103 @@ int cover_judge(const struct measure *m, const double price[FIT_TERMS],
 			c->most = 1 / r.p50;
 			c->cheapest = cell;
 		}
+		if (cell->usual)
+			c->usual_most = fmax(c->usual_most, 1 / r.p50);
 	}
 	if (!err && !c->dearest)
 		err = -EINVAL;
 	return err ? err : judge_all(m, c);
 }
 
+/* ---- the linear program ------------------------------------------------- */
+
+/* Columns: a price each of what the kernel counts, and t behind them. */
+enum { COLUMN_T = FIT_TERMS, COLUMNS = FIT_TERMS };
+
+/* Column of a term; those of the caller's side are no variables. */
+static int column(int t)
+{
+	return t;	/* glpk counts from 1, and FIT_SYSCALL is 0 */
+}
+
+static void add_row(glp_prob *lp, const struct fit_run *run, double fixed,
+		    double least, bool usual)
+{
+	int index[COLUMNS + 1], t, n = 0, row = glp_add_rows(lp, usual ? 2 : 1);
+	double value[COLUMNS + 1];
+
+	/* Relative to what was measured. */
+	for (t = FIT_SYSCALL + 1; t < FIT_TERMS; t++) {
+		index[++n] = column(t);
+		value[n] = run->count[t] / run->ns;
+	}
+	glp_set_mat_row(lp, row, n, index, value);
+	glp_set_row_bnds(lp, row, GLP_LO, least - fixed / run->ns, 0);
+	if (!usual)
+		return;
+	index[++n] = COLUMN_T;
+	value[n] = -1;
+	glp_set_mat_row(lp, row + 1, n, index, value);
+	glp_set_row_bnds(lp, row + 1, GLP_UP, 0, -fixed / run->ns);
+}
+
+/* All runs of a cell that are near its others. */
+static int add_cell(glp_prob *lp, const struct measure_cell *c,
+		    const double ns[FIT_TERMS])
+{
+	struct ratio r;
+	size_t i;
+	int err;
+
+	if (!c->n)
+		return 0;
+	err = ratio_of(c->runs, c->n, ns, &r);
+	for (i = 0; i < c->n && !err; i++) {
+		const struct fit_run *run = &c->runs[i];
+		double off = run->ns / fit_predict(ns, run) - r.p50;
+
+		if (fabs(off) <= NEAR * r.sd + 0.001)
+			add_row(lp, run, ns[FIT_SYSCALL] *
+				run->count[FIT_SYSCALL], MARGIN, c->usual);
+	}
+	return err;
+}
+
+static glp_prob *program(const double ns[FIT_TERMS])
+{
+	glp_prob *lp = glp_create_prob();
+	int t;
+
+	glp_set_obj_dir(lp, GLP_MIN);
+	glp_add_cols(lp, COLUMNS);
+	for (t = FIT_SYSCALL + 1; t < FIT_TERMS; t++) {
+		glp_set_col_bnds(lp, column(t), GLP_LO, 1, 0);
+		/* Of solutions that are as good, the one with lower prices. */
+		glp_set_obj_coef(lp, column(t), 1e-3 / fmax(ns[t], 1));
+	}
+	glp_set_col_bnds(lp, COLUMN_T, GLP_LO, 1, 0);
+	glp_set_obj_coef(lp, COLUMN_T, 1);
+	return lp;
+}
+
 int cover(const struct measure *m, const double ns[FIT_TERMS],
 	  struct cover *c)
 {
-	double factor = 0, price[FIT_TERMS];
-	struct ratio r;
+	double price[FIT_TERMS] = { [FIT_SYSCALL] = ceil(ns[FIT_SYSCALL]) };
+	glp_prob *lp = program(ns);
+	glp_smcp how;
 	size_t i;
 	int t, err = 0;
 
-	for (i = 0; i < m->nr && !err; i++) {
-		const struct measure_cell *cell = &m->cells[i];
-
-		if (!cell->n)
-			continue;
-		err = ratio_of(cell->runs, cell->n, ns, &r);
-		factor = fmax(factor, r.p50 + USUAL * r.sd);
-	}
-	if (err)
-		return err;
-	for (t = 0; t < FIT_TERMS; t++)
-		price[t] = ceil(factor * ns[t]);
-	/* Kinds that cost next to nothing still cost something. */
-	for (t = 0; t < FIT_TERMS; t++)
-		price[t] = fmax(price[t], 1);
-	err = cover_judge(m, price, c);
-	c->factor = factor;
-	return err;
+	glp_init_smcp(&how);
+	how.msg_lev = GLP_MSG_OFF;
+	for (i = 0; i < m->nr && !err; i++)
+		err = add_cell(lp, &m->cells[i], ns);
+	if (!err && (!glp_get_num_rows(lp) || glp_simplex(lp, &how) ||
+		     glp_get_status(lp) != GLP_OPT))
+		err = -EINVAL;
+	for (t = FIT_SYSCALL + 1; t < FIT_TERMS && !err; t++)
+		price[t] = ceil(glp_get_col_prim(lp, column(t)));
+	glp_delete_prob(lp);
+	return err ? err : cover_judge(m, price, c);
 }

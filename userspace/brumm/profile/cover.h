@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * From terms to prices. A mean is exceeded half of the time, and the shapes that
- * Eq. 1 counts alike differ; a price has to hold for the dearest of them. So
- * the terms are raised, all by the same factor, until every shape and size that
- * was measured is expected to take at least what it takes.
+ * From terms to prices. A mean is exceeded half of the time, and there are more
+ * shapes than terms: a page of a range costs less than a page that is a mapping
+ * of its own. So the prices are not the terms, but the solution of a linear
+ * program:
+ *
+ *	expected >= measured			for every run of every shape,
+ *	expected <= t * measured		for every run of a usual shape,
+ *	t as small as it can be.
+ *
+ * Runs that are far from the others of their shape, size, way and state do not
+ * count: something else ran meanwhile.
  */
 #ifndef BRUMM_COVER_H
 #define BRUMM_COVER_H
@@ -12,25 +19,28 @@
 
 /**
  * struct cover - prices that hold
- * @factor: by which the terms were raised
  * @price: by term, whole ns
- * @least, @most: expected / measured, of the medians of the shapes
+ * @least, @most: expected / measured, of the medians of all shapes
  * @dearest, @cheapest: the shapes they are of
- * @spread: standard deviation of measured / expected of all runs, robust
- * @p99: 99th percentile of measured / expected of all runs
- * @above: share of runs that took longer than expected
+ * @usual_most: the same as @most, of the usual shapes only
+ * @spread: standard deviation of measured / expected of the usual shapes
+ * @p99: 99th percentile of that
+ * @above: share of all runs that took longer than expected
  */
 struct cover {
-	double factor;
 	double price[FIT_TERMS];
 	double least, most;
 	const struct measure_cell *dearest, *cheapest;
+	double usual_most;
 	double spread;
 	double p99;
 	double above;
 };
 
-/* 0, -ENOMEM; -EINVAL: there are no runs. */
+/*
+ * @ns: the fitted terms, by which runs are found to be far from the others; of
+ * the caller's side they are the price. 0, -ENOMEM; -EINVAL: there are no runs.
+ */
 int cover(const struct measure *m, const double ns[FIT_TERMS],
 	  struct cover *c);
 /* The same with prices that are given: judges them. */

@@ -16,6 +16,7 @@ const char *const fit_names[FIT_TERMS] = {
 	[FIT_LOOKUP] = "lookup",
 	[FIT_MAP] = "map",
 	[FIT_PT] = "pt",
+	[FIT_DEEP] = "deep",
 };
 
 /* Of a normal distribution: standard deviation / median absolute deviation. */

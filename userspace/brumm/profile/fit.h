@@ -20,6 +20,7 @@ enum fit_term {
 	FIT_LOOKUP,
 	FIT_MAP,
 	FIT_PT,
+	FIT_DEEP,
 	FIT_TERMS,
 };
 

@@ -23,26 +23,29 @@ const char *const measure_states[MEASURE_STATES] = {
 
 /*
  * The shapes: all that a budget has to hold for, in such proportions that the
- * terms of Eq. 1 can be told apart. @n and @frames are multiplied by the size.
+ * terms of Eq. 1 can be told apart. @n and @copies are multiplied by the size.
  * @first: the base is the root cgroup's, so that nobody pays for it and each
- * mapping from it is the first of the trial's.
+ * mapping from it is the first of the trial's. @usual: mappings of a page, as in
+ * the paper.
  */
 static const struct kind {
 	const char *name;
 	enum shape_kind kind;
 	double n, frames;
-	bool first;
+	double copies;
+	bool first, usual;
 } kinds[] = {
-	{ "single_frame", SHAPE_SINGLE_FRAME, 1, 0, false },
-	{ "many_frames", SHAPE_MANY_FRAMES, 1, 0, false },
-	{ "random_pages", SHAPE_RANDOM_PAGES, 1, 0, false },
-	{ "random_ranges", SHAPE_RANDOM_RANGES, 0.25, 0, false },
-	{ "range", SHAPE_RANGE, 1.0 / 64, 16, false },
-	{ "first_pages", SHAPE_MANY_FRAMES, 0.5, 0, true },
+	{ "single_frame", SHAPE_SINGLE_FRAME, 1, 0, 0, false, true },
+	{ "many_frames", SHAPE_MANY_FRAMES, 1, 0, 0, false, true },
+	{ "random_pages", SHAPE_RANDOM_PAGES, 1, 0, 0, false, true },
+	{ "random_ranges", SHAPE_RANDOM_RANGES, 0.25, 0, 0, false, false },
+	{ "range", SHAPE_RANGE, 1.0 / 64, 16, 0, false, false },
+	{ "first_pages", SHAPE_MANY_FRAMES, 0.5, 0, 0, true, false },
+	{ "bases", SHAPE_SINGLE_FRAME, 0, 0, 1.0 / 16, false, false },
 };
 
 static const unsigned int sizes[] = { 256, 1024, 4096 };
-static const unsigned int quick_sizes[] = { 192, 512 };
+static const unsigned int quick_sizes[] = { 256, 2048 };
 
 static const enum shape_by ways[] = { SHAPE_BY_UNMAP_SELF, SHAPE_BY_RECLAIM };
 
@@ -52,9 +55,11 @@ static void add_cell(struct measure *m, const struct kind *k, unsigned int size,
 	struct measure_cell *c = &m->cells[m->nr++];
 
 	*c = (struct measure_cell){ .name = k->name, .by = by, .state = state };
+	c->usual = k->usual;
 	c->spec.kind = k->kind;
 	c->spec.touch = true;
-	c->spec.n = (uint64_t)(k->n * size);
+	c->spec.n = k->n > 0 ? (uint64_t)(k->n * size) : 1;
+	c->copies = k->copies > 0 ? (unsigned int)(k->copies * size) : 1;
 	if (k->frames > 0)
 		c->spec.frames = (uint64_t)k->frames;
 	if (k->first)
@@ -77,7 +82,8 @@ static int plan(const struct measure_options *o, struct measure *m)
 			for (w = 0; w < ARRAY_SIZE(ways); w++)
 				for (s = 0; s < MEASURE_STATES; s++)
 					if (o->states & 1u << s &&
-					    !(kinds[k].first && ways[w] != SHAPE_BY_RECLAIM))
+					    (ways[w] == SHAPE_BY_RECLAIM ||
+					     !(kinds[k].first || kinds[k].copies > 0)))
 						add_cell(m, &kinds[k], list[i],
 							 ways[w], s);
 	for (i = 0; i < m->nr; i++) {
@@ -127,46 +133,63 @@ static int idle_away(bool quick)
 
 static void count_in(struct fit_run *run, const struct shape_counts *c)
 {
-	run->count[FIT_LOOKUP] = (double)c->lookup;
-	run->count[FIT_MAP] = (double)c->map;
-	run->count[FIT_PT] = (double)c->pt;
+	run->count[FIT_LOOKUP] += (double)c->lookup;
+	run->count[FIT_MAP] += (double)c->map;
+	run->count[FIT_PT] += (double)c->pt;
+	run->count[FIT_DEEP] += (double)c->deep;
 }
 
-/* One run of a cell. */
-static int run_once(const struct measure_options *o, const struct measure *m,
-		    const struct measure_cell *c, uint64_t seed,
-		    struct fit_run *run)
+/* Makes one copy, and adds to what @id is charged. */
+static int make_copy(const struct measure_options *o,
+		     const struct measure_cell *c, uint64_t seed, uint64_t id,
+		     struct shape **s, struct fit_run *run)
 {
 	const int groups[] = { c->spec.windows > 1 ? o->root : o->group, o->group };
 	struct shape_spec spec = c->spec;
 	struct shape_counts counts;
-	struct shape_took took;
-	struct shape *s = NULL;
-	uint64_t id;
 	int err;
 
 	spec.seed = seed;
 	spec.groups = groups;
 	spec.nr_groups = ARRAY_SIZE(groups);
-	err = brumm_group_id(o->group, &id);
+	err = shape_plan(&spec, s);
 	if (!err)
-		err = shape_plan(&spec, &s);
-	if (!err)
-		err = shape_make(s);
+		err = shape_make(*s);
+	if (!err) {
+		shape_charged(*s, id, &counts);
+		count_in(run, &counts);
+	}
+	return err;
+}
+
+/* One run of a cell; who has several copies reclaims them all by the first. */
+static int run_once(const struct measure_options *o, const struct measure *m,
+		    const struct measure_cell *c, uint64_t seed,
+		    struct fit_run *run)
+{
+	struct shape **s = calloc(c->copies, sizeof(struct shape *));
+	struct shape_took took;
+	unsigned int i;
+	uint64_t id;
+	int err = s ? brumm_group_id(o->group, &id) : -ENOMEM;
+
+	*run = (struct fit_run){ 0 };
+	for (i = 0; i < c->copies && !err; i++)
+		err = make_copy(o, c, seed + i, id, &s[i], run);
 	if (!err && c->state == MEASURE_IDLE)
 		err = idle_away(o->quick);
 	if (!err)
-		err = shape_reclaim(s, c->by, o->group, &took);
+		err = shape_reclaim(s[0], c->by, o->group, &took);
 	if (!err) {
-		*run = (struct fit_run){ .ns = (double)took.wall_ns };
-		shape_charged(s, id, &counts);
-		count_in(run, &counts);
+		run->ns = (double)took.wall_ns;
 		if (c->by == SHAPE_BY_RECLAIM)
 			run->ns -= m->reclaim.p50;
 		else
 			run->count[FIT_SYSCALL] = 1;
 	}
-	shape_free(s);
+	for (i = 0; s && i < c->copies; i++)
+		shape_free(s[i]);
+	free(s);
 	return err;
 }
 

@@ -45,6 +45,8 @@ struct measure_options {
  * @spec: the shape
  * @by: how it is taken back
  * @state: when
+ * @copies: so many of it at once, each in a window of its own
+ * @usual: prices should be near what it takes
  * @runs: the runs, the fixed cost of the way taken out or counted
  * @n: how many
  */
@@ -53,6 +55,8 @@ struct measure_cell {
 	struct shape_spec spec;
 	enum shape_by by;
 	enum measure_state state;
+	unsigned int copies;
+	bool usual;
 	struct fit_run *runs;
 	size_t n;
 };

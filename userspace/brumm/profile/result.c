@@ -15,6 +15,7 @@ static int fit_state(struct result *r, enum measure_state state,
 	double fixed[FIT_TERMS] = {
 		[FIT_SYSCALL] = r->m.syscall.mean,
 		[FIT_LOOKUP] = NAN, [FIT_MAP] = NAN, [FIT_PT] = NAN,
+		[FIT_DEEP] = NAN,
 	};
 	struct fit_run *runs;
 	size_t n;
@@ -122,8 +123,8 @@ static json_t *cell_json(const struct measure_cell *c)
 static json_t *cover_json(const struct cover *c)
 {
 	return json_pack("{s:f, s:f, s:f, s:o, s:o, s:f, s:f, s:f}",
-			 "factor", c->factor, "least", c->least,
-			 "most", c->most, "dearest", cell_json(c->dearest),
+			 "least", c->least, "most", c->most,
+			 "usual_most", c->usual_most, "dearest", cell_json(c->dearest),
 			 "cheapest", cell_json(c->cheapest),
 			 "spread", c->spread, "p99", c->p99,
 			 "above", c->above);
