@@ -20,7 +20,7 @@
 
 #define RUNS 240
 
-static const double truth[FIT_TERMS] = { 1500, 2100, 640, 97 };
+static const double truth[FIT_TERMS] = { 1500, 2100, 640, 97, 350 };
 
 /* The sum of 12 uniform numbers is all but normal. */
 static double normal(struct rng *r)
@@ -46,6 +46,7 @@ static void synthesise(struct fit_run *runs, const double ns[FIT_TERMS],
 			[FIT_LOOKUP] = 1 + rng_below(&r, 1 << rng_below(&r, 9)),
 			[FIT_MAP] = 1 + rng_below(&r, 1 << rng_below(&r, 12)),
 			[FIT_PT] = 1 + rng_below(&r, 1 << rng_below(&r, 14)),
+			[FIT_DEEP] = rng_below(&r, 1 << rng_below(&r, 12)),
 		} };
 		for (t = 0; t < FIT_TERMS; t++)
 			runs[i].ns += ns[t] * runs[i].count[t];
@@ -116,7 +117,7 @@ static void intervals(void **state)
 /* A term below zero would let a budget grow by using it. */
 static void non_negative(void **state)
 {
-	static const double odd[FIT_TERMS] = { 1500, 900, 800, -0.5 };
+	static const double odd[FIT_TERMS] = { 1500, 900, 800, -0.5, 0 };
 	struct fit_run runs[RUNS];
 	struct fit f;
 	int t;
@@ -132,7 +133,7 @@ static void non_negative(void **state)
 
 static void fixed_term(void **state)
 {
-	double fixed[FIT_TERMS] = { 1700, NAN, NAN, NAN };
+	double fixed[FIT_TERMS] = { 1700, NAN, NAN, NAN, NAN };
 	struct fit_run runs[RUNS];
 	struct fit f;
 
@@ -189,11 +190,11 @@ static void summaries(void **state)
 
 static json_t *make_doc(int map)
 {
-	return json_pack("{s:s, s:{s:s}, s:{s:i, s:i, s:i, s:i}, s:{s:f}, s:{s:{s:i, s:f, s:f}}}",
+	return json_pack("{s:s, s:{s:s}, s:{s:i, s:i, s:i, s:i, s:i}, s:{s:f}, s:{s:{s:i, s:f, s:f}}}",
 			 "schema", PRICES_SCHEMA,
 			 "fingerprint", "cpu", "x",
 			 "prices", "syscall", 1000, "lookup", 2000, "map", map,
-			 "pt", 10,
+			 "pt", 10, "deep", 50,
 			 "cover", "p99", 1.1,
 			 "terms", "map", "n", 100, "mean", 90.0, "sd", 30.0);
 }
@@ -244,13 +245,13 @@ static void file(void **state)
 	read_text(path, "", -EBADMSG);
 	read_text(path, "{\"schema\": \"brumm-prices/1\"", -EBADMSG);
 	read_text(path, "[]", -EBADMSG);
-	read_text(path, "{\"schema\": \"brumm-prices/2\", \"fingerprint\": {}, \"prices\": {\"syscall\": 1, \"lookup\": 1, \"map\": 1, \"pt\": 1}}",
+	read_text(path, "{\"schema\": \"brumm-prices/2\", \"fingerprint\": {}, \"prices\": {\"syscall\": 1, \"lookup\": 1, \"map\": 1, \"pt\": 1, \"deep\": 1}}",
 		  -EBADMSG);
-	read_text(path, "{\"schema\": \"brumm-prices/1\", \"fingerprint\": {}, \"prices\": {\"syscall\": 1, \"lookup\": 1, \"map\": -1, \"pt\": 1}}",
+	read_text(path, "{\"schema\": \"brumm-prices/1\", \"fingerprint\": {}, \"prices\": {\"syscall\": 1, \"lookup\": 1, \"map\": -1, \"pt\": 1, \"deep\": 1}}",
 		  -EBADMSG);
 	read_text(path, "{\"schema\": \"brumm-prices/1\", \"fingerprint\": {}, \"prices\": {\"syscall\": 1, \"lookup\": 1, \"map\": 1}}",
 		  -EBADMSG);
-	read_text(path, "{\"schema\": \"brumm-prices/1\", \"fingerprint\": {}, \"prices\": {\"syscall\": 1, \"lookup\": 1, \"map\": 1, \"pt\": 1}}",
+	read_text(path, "{\"schema\": \"brumm-prices/1\", \"fingerprint\": {}, \"prices\": {\"syscall\": 1, \"lookup\": 1, \"map\": 1, \"pt\": 1, \"deep\": 1}}",
 		  0);
 	/* Nothing of a write is left but the file. */
 	assert_int_equal(unlink(path), 0);
