@@ -42,12 +42,10 @@
 #define GROUP_NOTIFY_INTERVAL	(HZ / 100 ?: 1)
 
 static const struct ledger_prices default_prices = {
-	.ns = {
-		[LEDGER_LOOKUP] = BRUMM_PRICE_LOOKUP_NS,
-		[LEDGER_MAP] = BRUMM_PRICE_MAP_NS,
-		[LEDGER_PT] = BRUMM_PRICE_PT_NS,
-		[LEDGER_DEEP] = BRUMM_PRICE_DEEP_NS,
-	},
+	.ns[LEDGER_LOOKUP] = BRUMM_PRICE_LOOKUP_NS,
+	.ns[LEDGER_MAP] = BRUMM_PRICE_MAP_NS,
+	.ns[LEDGER_PT] = BRUMM_PRICE_PT_NS,
+	.ns[LEDGER_DEEP] = BRUMM_PRICE_DEEP_NS,
 };
 
 /* Never gone, never charged; its ledger has the prices of last resort. */

@@ -242,8 +242,13 @@ static int profile(const struct args *a, int root)
 {
 	struct result r = { 0 };
 	json_t *doc = NULL;
-	int err, ret = run_trial(a, root, &r);
+	int err = prices_prepare(a->output), ret;
 
+	if (err) {
+		cli_fail(err, "cannot write %s", a->output);
+		return EXIT_ERROR;
+	}
+	ret = run_trial(a, root, &r);
 	if (ret)
 		goto out;
 	err = result_fit(&r);

@@ -13,7 +13,7 @@
 /* Runs beyond so many standard deviations from the others do not count. */
 #define NEAR	4.0
 /* Runs that are yet to come are not the same. */
-#define MARGIN	1.02
+#define MARGIN	1.03
 /* Of a normal distribution: standard deviation / median absolute deviation. */
 #define SD_PER_MAD	1.4826
 

@@ -45,7 +45,7 @@ static const struct kind {
 };
 
 static const unsigned int sizes[] = { 256, 1024, 4096 };
-static const unsigned int quick_sizes[] = { 256, 2048 };
+static const unsigned int quick_sizes[] = { 128, 512 };
 
 static const enum shape_by ways[] = { SHAPE_BY_UNMAP_SELF, SHAPE_BY_RECLAIM };
 

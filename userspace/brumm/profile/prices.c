@@ -79,6 +79,18 @@ static int open_folder(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+int prices_prepare(const char *path)
+{
+	int fd = open_folder(path), err = 0;
+
+	if (fd < 0)
+		return fd;
+	if (faccessat(fd, ".", W_OK, 0))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
 static int write_out(FILE *f, const json_t *doc)
 {
 	if (json_dumpf(doc, f, JSON_INDENT(2)) || fputc('\n', f) == EOF ||

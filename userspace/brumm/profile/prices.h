@@ -22,6 +22,9 @@ int prices_read(const char *path, json_t **doc);
  */
 int prices_write(const char *path, const json_t *doc);
 
+/* Can prices_write() open the folder? So that it is known before measuring. */
+int prices_prepare(const char *path);
+
 /* The prices of @doc by term, the caller's side (syscall) included. */
 int prices_get(const json_t *doc, double ns[FIT_TERMS]);
 
