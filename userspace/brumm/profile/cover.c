@@ -12,8 +12,13 @@
 
 /* Runs beyond so many standard deviations from the others do not count. */
 #define NEAR	4.0
+/*
+ * Nor do those that took so many times what is fitted, even if most of a shape
+ * did: a reclaim that comes soon after another waits for a tick or two.
+ */
+#define FAR	3.0
 /* Runs that are yet to come are not the same. */
-#define MARGIN	1.03
+#define MARGIN	1.05
 /* Of a normal distribution: standard deviation / median absolute deviation. */
 #define SD_PER_MAD	1.4826
 
@@ -149,7 +154,8 @@ static int add_cell(glp_prob *lp, const struct measure_cell *c,
 		const struct fit_run *run = &c->runs[i];
 		double off = run->ns / fit_predict(ns, run) - r.p50;
 
-		if (fabs(off) <= NEAR * r.sd + 0.001)
+		if (fabs(off) <= NEAR * r.sd + 0.001 &&
+		    run->ns <= FAR * fit_predict(ns, run))
 			add_row(lp, run, ns[FIT_SYSCALL] *
 				run->count[FIT_SYSCALL], MARGIN, c->usual);
 	}
