@@ -80,7 +80,8 @@ void mapdb_event(struct mapdb_space *s, u32 start, u32 pages, u32 rights,
 	spin_lock(&ev->lock);
 	event_add(ev, &e);
 	spin_unlock(&ev->lock);
-	wake_up_interruptible(&ev->wait);
+	if (wq_has_sleeper(&ev->wait))
+		wake_up_interruptible(&ev->wait);
 }
 
 static bool event_take(struct window_events *ev, struct brumm_event *e)

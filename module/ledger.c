@@ -59,22 +59,18 @@ static u64 add_saturating(u64 a, u64 b)
 	return check_add_overflow(a, b, &sum) ? U64_MAX : sum;
 }
 
-static u64 mul_saturating(u64 a, u64 b)
-{
-	u64 product;
-
-	return check_mul_overflow(a, b, &product) ? U64_MAX : product;
-}
-
 /* ns for @c at prices @p. */
 u64 ledger_cost(const struct ledger_prices *p, const struct ledger_counts *c)
 {
-	u64 ns = 0;
+	bool over = false;
+	u64 ns = 0, of_kind;
 	int k;
 
-	for (k = 0; k < LEDGER_KINDS; k++)
-		ns = add_saturating(ns, mul_saturating(p->ns[k], c->n[k]));
-	return ns;
+	for (k = 0; k < LEDGER_KINDS; k++) {
+		over |= check_mul_overflow(p->ns[k], c->n[k], &of_kind);
+		over |= check_add_overflow(ns, of_kind, &ns);
+	}
+	return unlikely(over) ? U64_MAX : ns;
 }
 
 /* Prices */
@@ -297,17 +293,41 @@ static int ledger_charge_locked(struct ledger *l, const struct ledger *from,
 	return err;
 }
 
-/* Charge; the levels from @from on may refuse. */
-static int ledger_charge_from(struct ledger *l, const struct ledger *from,
-			      const struct ledger_counts *c)
+/*
+ * The usual charge: all levels are up to date, at the same prices, and stay
+ * below all that would have to be looked at or told. False: nothing was done.
+ */
+static bool ledger_charge_simple(struct ledger *l,
+				 const struct ledger_counts *c)
+{
+	const struct ledger_prices *prices = l->prices;
+	unsigned long version = l->domain->version;
+	u64 cost = ledger_cost(prices, c);
+	struct ledger *at;
+
+	for (at = l; at->parent; at = at->parent) {
+		if (at->version != version || at->prices != prices ||
+		    cost >= at->room || at->usage >= at->room - cost)
+			return false;
+	}
+	for (at = l; at->parent; at = at->parent) {
+		ledger_counts_add(&at->count, c);
+		at->usage += cost;
+		ledger_note_peak(at);
+	}
+	return true;
+}
+
+/* Any other charge; the levels from @from on may refuse. Gives up the lock. */
+static noinline int ledger_charge_slow(struct ledger *l,
+				       const struct ledger *from,
+				       const struct ledger_counts *c)
+	__releases(&l->domain->lock)
 {
 	struct ledger_raised r;
 	int err;
 
-	if (ledger_counts_zero(c))
-		return 0;
 	r.levels = 0;
-	ledger_lock(l);
 	err = ledger_charge_locked(l, from, c, &r);
 	if (likely(!r.levels)) {
 		ledger_unlock(l);
@@ -318,6 +338,18 @@ static int ledger_charge_from(struct ledger *l, const struct ledger *from,
 	ledger_tell(&r, l);
 	rcu_read_unlock();
 	return err;
+}
+
+static int ledger_charge_from(struct ledger *l, const struct ledger *from,
+			      const struct ledger_counts *c)
+{
+	if (ledger_counts_zero(c))
+		return 0;
+	ledger_lock(l);
+	if (unlikely(!ledger_charge_simple(l, c)))
+		return ledger_charge_slow(l, from, c);
+	ledger_unlock(l);
+	return 0;
 }
 
 /**
@@ -417,8 +449,9 @@ static void ledger_sub(struct ledger *l, const struct ledger_counts *c,
  */
 void ledger_uncharge(struct ledger *l, const struct ledger_counts *c)
 {
-	struct ledger_bill b = { .c = c };
+	const struct ledger_prices *prices = NULL;
 	struct ledger *at;
+	u64 cost = 0;
 	bool idle;
 
 	if (ledger_counts_zero(c))
@@ -428,7 +461,11 @@ void ledger_uncharge(struct ledger *l, const struct ledger_counts *c)
 	ledger_lock(l);
 	for (at = l; at->parent; at = at->parent) {
 		ledger_sync(at);
-		ledger_sub(at, c, ledger_bill_at(&b, at));
+		if (at->prices != prices) {
+			prices = at->prices;
+			cost = ledger_cost(prices, c);
+		}
+		ledger_sub(at, c, cost);
 	}
 	idle = ledger_counts_zero(&l->count);
 	ledger_unlock(l);
@@ -496,10 +533,19 @@ void ledger_get_state(struct ledger *l, struct ledger_state *s)
 
 /* Set */
 
+/* What decides on it has changed. */
+static void ledger_set_room(struct ledger *l)
+{
+	u64 most = min(l->max, l->high);
+
+	l->room = l->locked ? 0 : add_saturating(most, 1);
+}
+
 void ledger_set_max(struct ledger *l, u64 ns)
 {
 	ledger_lock(l);
 	l->max = ns;
+	ledger_set_room(l);
 	ledger_unlock(l);
 }
 
@@ -507,6 +553,7 @@ void ledger_set_high(struct ledger *l, u64 ns)
 {
 	ledger_lock(l);
 	l->high = ns;
+	ledger_set_room(l);
 	ledger_unlock(l);
 }
 
@@ -514,6 +561,7 @@ void ledger_set_locked(struct ledger *l, bool locked)
 {
 	ledger_lock(l);
 	l->locked = locked;
+	ledger_set_room(l);
 	ledger_unlock(l);
 }
 
@@ -599,6 +647,7 @@ static void ledger_init_common(struct ledger *l)
 	memset(l, 0, sizeof(*l));
 	l->max = LEDGER_NO_LIMIT;
 	l->high = LEDGER_NO_LIMIT;
+	ledger_set_room(l);
 }
 
 /**

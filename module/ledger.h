@@ -101,6 +101,8 @@ struct ledger_domain {
  * @prices: those in force, good at @version
  * @usage: @count at @prices, good at @version
  * @version: of the domain, when the two were looked up
+ * @room: usage that a charge must stay below to go without a further look: 0
+ *	if locked, or else above @max or @high
  * @max: budget, ns
  * @high: event threshold, ns
  * @peak: highest usage ever
@@ -119,6 +121,7 @@ struct ledger {
 	const struct ledger_prices *prices;
 	u64 usage;
 	unsigned long version;
+	u64 room;
 	u64 max;
 	u64 high;
 	u64 peak;

@@ -128,23 +128,6 @@ bool mapdb_piece_usable(const struct mapdb_node *n)
 	return n && n->up && mapdb_node_serves(n) && !n->dying;
 }
 
-/* The part of @n from page @from of the source on, @pages at most. */
-void mapdb_piece_get(const struct mapdb_node *n, u32 from, u32 pages,
-		     struct mapdb_piece *p)
-{
-	u32 skip = from - n->start;
-
-	p->frame = n->frame + skip;
-	p->pages = min(n->pages - skip, pages);
-	p->rights = n->rights;
-	p->depth = n->depth;
-	p->down = n->down;
-	p->cuts = (skip > 0) + (skip + p->pages < n->pages);
-	p->pays_map = n->pays_map;
-	p->pays_lookup = n->pays_lookup;
-	p->sponsor = mapdb_payer(n);
-}
-
 int mapdb_piece_at(struct mapdb_space *s, u32 from, u32 pages,
 		   struct mapdb_piece *p)
 {

@@ -35,10 +35,18 @@ void mapdb_space_init(struct mapdb_space *s, struct mapdb_sponsor *group)
 
 struct mapdb_node *mapdb_node_alloc(gfp_t gfp)
 {
-	struct mapdb_node *n = kmem_cache_zalloc(node_cache, gfp);
+	struct mapdb_node *n = kmem_cache_alloc(node_cache, gfp);
 
-	if (n)
-		mapdb_first_init(n);
+	if (!n)
+		return NULL;
+	/* What else there is, is set by who makes a node of it. */
+	n->for_parent = NULL;
+	n->frame = 0;
+	n->up = NULL;
+	n->down = NULL;
+	mapdb_set_payer(n, NULL);
+	mapdb_first_init(n);
+	memset_startat(n, 0, rights);
 	return n;
 }
 

@@ -276,26 +276,20 @@ static void finish_unlink(struct mapdb_op *op)
 /* Uncharge the batch, once for each run of one sponsor. */
 static void finish_uncharge(struct mapdb_op *op)
 {
-	struct ledger_counts sum = {}, c;
-	struct mapdb_sponsor *sp = NULL;
-	unsigned int i;
+	struct mapdb_sponsor *sp;
+	unsigned int i = 0;
 
-	for (i = 0; i < op->nr; i++) {
-		struct mapdb_node *n = op->batch[i];
+	while (BRUMM_QUOTA && i < op->nr) {
+		struct ledger_counts sum = {}, c;
 
-		if (mapdb_payer(n) != sp) {
-			if (sp)
-				ledger_uncharge(&sp->ledger, &sum);
-			sum = (struct ledger_counts){};
-			sp = mapdb_payer(n);
-		}
-		if (sp) {
-			mapdb_node_counts(n, &c);
+		sp = mapdb_payer(op->batch[i]);
+		do {
+			mapdb_node_counts(op->batch[i], &c);
 			ledger_counts_add(&sum, &c);
-		}
+		} while (++i < op->nr && mapdb_payer(op->batch[i]) == sp);
+		if (sp)
+			ledger_uncharge(&sp->ledger, &sum);
 	}
-	if (sp)
-		ledger_uncharge(&sp->ledger, &sum);
 }
 
 /* Nobody maps the frames of a root that is in the batch any more. */

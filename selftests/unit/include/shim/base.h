@@ -48,6 +48,9 @@ struct hlist_head {
 #undef __always_inline
 #define __always_inline		inline __attribute__((always_inline))
 #define noinline		__attribute__((noinline))
+#define memset_startat(obj, v, member)					\
+	memset((char *)(obj) + offsetof(typeof(*(obj)), member), v,	\
+	       sizeof(*(obj)) - offsetof(typeof(*(obj)), member))
 #define __must_check		__attribute__((warn_unused_result))
 #define __maybe_unused		__attribute__((unused))
 #define __packed		__attribute__((packed))
