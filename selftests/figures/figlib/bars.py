@@ -2,7 +2,7 @@
 """The bars: what has to be reached, what was measured, and whether it was."""
 
 from . import CONFIGS
-from .data import median, per_call, predicted_p99, ratio
+from .data import median, parts_of_unmap, per_call, predicted_p99, ratio
 
 PAGE_RUNS = ("many_frames", "scattered", "range")
 
@@ -64,12 +64,28 @@ def a_page(run):
     return run["reclaim_ns"] / run["pages"]
 
 
-def against(raw, bench, baseline, what, most):
+def page_ratios(raw, bench, baseline):
     """Per page, beside what Linux takes for as many pages in the same run."""
     ours = {r["repeat"]: a_page(r) for r in raw.results("linux", bench)}
     theirs = {r["repeat"]: a_page(r) for r in raw.results("linux", baseline)}
-    return bar(what, None, most, [ratio(ours[k], theirs[k]) for k in ours if k in theirs],
-               raw.where("linux"))
+    return [ratio(ours[k], theirs[k]) for k in ours if k in theirs]
+
+
+def against(raw, bench, baseline, what, most):
+    return bar(what, None, most, page_ratios(raw, bench, baseline), raw.where("linux"))
+
+
+# There is no bar for these; munmap leaves the pages to the memfd, they do not.
+BESIDE = (("free_memfd", "munmap of a memfd that goes with it"),
+          ("punch_hole", "a hole punched into a memfd"),
+          ("process_mrelease", "process_mrelease"))
+
+
+def beside(raw):
+    return [{"what": f"revoke of one-page mappings, {how} / {title}",
+             "value": median(page_ratios(raw, bench, baseline))}
+            for bench, how in (("many_frames", "contiguous"), ("scattered", "scattered"))
+            for baseline, title in BESIDE]
 
 
 def one_node(raw):
@@ -105,6 +121,20 @@ def icount_rows(raw):
 def rows(raw, clock=True):
     """All, or without what is measured by the @clock."""
     return icount_rows(raw) + ([two_cpus(raw)] if clock else [])
+
+
+def parts(raw):
+    """Where the time of a revoke goes, to tell what a miss is about."""
+    return parts_of_unmap(raw.file("probe")) if raw.has("probe") else None
+
+
+def spell_parts(some, unit):
+    return "a mapping's share of a revoke, in " + unit + ": " + \
+        ", ".join(f"{part} {ns:.0f}" for part, ns in some.items())
+
+
+def spell_beside(some):
+    return "\n".join(f"      beside   {spell(r['value'])}  {r['what']}" for r in some)
 
 
 def spell_bar(limits):

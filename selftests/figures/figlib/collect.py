@@ -35,11 +35,11 @@ class Sizes:
     range: str          # what is mapped as one node
 
 
-FULL = Sizes(sweep=tuple(range(256, 4097, 256)), repeat=6, leaves=4096,
-             large=8192, rounds=8, parallel=20000, parallel_repeat=7,
-             profile="", samples=2048, range="1G")
+FULL = Sizes(sweep=tuple(range(256, 4097, 384)), repeat=5, leaves=4096,
+             large=8192, rounds=7, parallel=20000, parallel_repeat=5,
+             profile="--state fresh", samples=2048, range="1G")
 QUICK = Sizes(sweep=(256, 512, 1024), repeat=5, leaves=2048, large=512, rounds=7,
-              parallel=1000, parallel_repeat=2, profile="--quick --repeat 20",
+              parallel=1000, parallel_repeat=2, profile="--quick --state fresh --repeat 20",
               samples=128, range="64M")
 
 
@@ -79,8 +79,8 @@ def icount_runs(s):
     yield bench("frames", ICOUNT, "used",
                 "single_frame many_frames "
                 f"--size {comma(s.sweep)} --repeat {s.repeat}")
-    yield bench("linux", ICOUNT, "used",
-                "many_frames scattered munmap_memfd punch_hole range bare_zap "
+    yield bench("linux", ICOUNT, "used", "many_frames scattered munmap_memfd "
+                "free_memfd punch_hole process_mrelease range bare_zap "
                 f"--size {s.large} --range {s.large * 4096} --repeat {s.rounds}")
     # Nodes are counted here, nothing is timed: no need to touch the pages.
     yield bench("node", ICOUNT, "used",

@@ -80,6 +80,20 @@ def sum_of_p99(prices, run):
     return terms["syscall"] + sum(n * terms[k] for k, n in run["counts"].items())
 
 
+PARTS = ("lookup", "zap", "remove", "rest")
+
+
+def parts_of_unmap(probe):
+    """What of a revoke is spent where, for each mapping that goes; or None."""
+    whole = probe["ops"]["unmap"]
+    if not whole["n"] or not whole["nodes"]:
+        return None
+    sums = {part: probe["ops"][part]["in_unmap"] for part in PARTS[:-1]}
+    sums["rest"] = whole["sum"] - sum(sums.values())
+    return {"unmap": whole["sum"] / whole["nodes"]} | \
+        {part: some / whole["nodes"] for part, some in sums.items()}
+
+
 def spread_of(distribution):
     return distribution["p99"] - distribution["min"]
 

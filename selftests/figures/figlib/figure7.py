@@ -2,7 +2,7 @@
 """Figure 7: how the times of the sub-operations are distributed."""
 
 from .axes import axis, log_axis
-from .data import percentile
+from .data import parts_of_unmap, percentile
 from .figures import figure, line, panel, row, unit_of
 
 # Sub-operation, what it is per, title, key of the paper's.
@@ -68,6 +68,8 @@ def figure7(raw, paper):
         total += len(values)
         panels.append(cdf_panel(title, unit, op, cdf(values)))
         compare += compare7(title, values, paper["7"][key], unit)
+    compare += [row(f"revoke, a mapping: {part}", None, ns, unit, 0)
+                for part, ns in (parts_of_unmap(doc) or {}).items()]
     return figure("7", "how long the sub-operations take",
                   "From the probes, during Random Map. A sub-operation works on a batch "
                   "of mappings: what it takes is shown per page and per mapping, the "

@@ -13,6 +13,8 @@ TITLES = {"disabled": "Disabled", "available": "Available", "used": "Used"}
 BENCHES = {"single_frame": "Single Frame", "many_frames": "Many Frames",
            "random_map": "Random Map"}
 MIB = 1 << 20
+ROOT = ("Available runs in the root cgroup, where the memory controller charges nobody "
+        "for a node either: compare Used with Disabled.")
 
 
 def unit_of(mode):
@@ -168,7 +170,7 @@ def figure9(raw, paper):
     return figure("9", "map and leaf unmap in three configurations",
                   "Each call of Random Map by itself. Boxes: quartiles and median; "
                   "whiskers: least and 99th percentile. What reading the clock takes "
-                  "is taken out.",
+                  "is taken out. " + ROOT,
                   where, n, panels, compare)
 
 
@@ -203,7 +205,7 @@ def figure10(raw, paper):
               for k, c in enumerate(CONFIGS)]
     return figure("10", "recursive unmap in three configurations",
                   "Each tree of Random Map is revoked in all three configurations; "
-                  "trees are in the order of what that takes in Disabled.",
+                  "trees are in the order of what that takes in Disabled. " + ROOT,
                   where, 3 * len(same),
                   [panel("recursive unmap", ("trees, sorted", "", 1),
                          ("reclamation", *time), series)],
