@@ -125,7 +125,7 @@ def rows(raw, clock=True):
 
 def parts(raw):
     """Where the time of a revoke goes, to tell what a miss is about."""
-    return parts_of_unmap(raw.file("probe")) if raw.has("probe") else None
+    return parts_of_unmap(raw.file("parts")) if raw.has("parts") else None
 
 
 def spell_parts(some, unit):

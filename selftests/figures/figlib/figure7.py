@@ -52,6 +52,10 @@ def syscall(raw, name):
     return [[noise[key], q] for key, q in QUANTILES], noise
 
 
+def shares(raw):
+    return parts_of_unmap(raw.file("parts")) if raw.has("parts") else None
+
+
 def figure7(raw, paper):
     where = raw.where("random-used")
     unit = unit_of(where["mode"])
@@ -69,7 +73,7 @@ def figure7(raw, paper):
         panels.append(cdf_panel(title, unit, op, cdf(values)))
         compare += compare7(title, values, paper["7"][key], unit)
     compare += [row(f"revoke, a mapping: {part}", None, ns, unit, 0)
-                for part, ns in (parts_of_unmap(doc) or {}).items()]
+                for part, ns in (shares(raw) or {}).items()]
     return figure("7", "how long the sub-operations take",
                   "From the probes, during Random Map. A sub-operation works on a batch "
                   "of mappings: what it takes is shown per page and per mapping, the "
