@@ -24,7 +24,7 @@
 
 /* Median and robust deviation of measured / expected of some runs. */
 struct ratio {
-	double p50, sd;
+	double least, p50, sd;
 };
 
 static int ratio_of(const struct fit_run *runs, size_t n,
@@ -38,6 +38,7 @@ static int ratio_of(const struct fit_run *runs, size_t n,
 	for (i = 0; i < n; i++)
 		v[i] = runs[i].ns / fit_predict(ns, &runs[i]);
 	gsl_sort(v, 1, n);
+	r->least = v[0];
 	r->p50 = gsl_stats_median_from_sorted_data(v, 1, n);
 	r->sd = SD_PER_MAD * gsl_stats_mad0(v, 1, n, v + n);
 	free(v);
@@ -91,8 +92,9 @@ int cover_judge(const struct measure *m, const double price[FIT_TERMS],
 		if (!cell->n)
 			continue;
 		err = ratio_of(cell->runs, cell->n, price, &r);
-		if (1 / r.p50 < c->least) {
-			c->least = 1 / r.p50;
+		/* Most may have waited for a grace period. */
+		if (1 / r.least < c->least) {
+			c->least = 1 / r.least;
 			c->dearest = cell;
 		}
 		if (1 / r.p50 > c->most) {

@@ -20,7 +20,8 @@
 /**
  * struct cover - prices that hold
  * @price: by term, whole ns
- * @least, @most: expected / measured, of the medians of all shapes
+ * @least: lowest expected / measured, each shape by its quickest run
+ * @most: highest, each by its median
  * @dearest, @cheapest: the shapes they are of
  * @usual_most: the same as @most, of the usual shapes only
  * @spread: standard deviation of measured / expected of the usual shapes
