@@ -276,19 +276,21 @@ static void finish_unlink(struct mapdb_op *op)
 /* Uncharge the batch, once for each run of one sponsor. */
 static void finish_uncharge(struct mapdb_op *op)
 {
-	struct mapdb_sponsor *sp;
 	unsigned int i = 0;
 
 	while (BRUMM_QUOTA && i < op->nr) {
+		struct mapdb_sponsor *sp = mapdb_payer(op->batch[i]);
 		struct ledger_counts sum = {}, c;
 
-		sp = mapdb_payer(op->batch[i]);
+		if (!sp) {
+			i++;
+			continue;
+		}
 		do {
 			mapdb_node_counts(op->batch[i], &c);
 			ledger_counts_add(&sum, &c);
 		} while (++i < op->nr && mapdb_payer(op->batch[i]) == sp);
-		if (sp)
-			ledger_uncharge(&sp->ledger, &sum);
+		ledger_uncharge(&sp->ledger, &sum);
 	}
 }
 
