@@ -364,7 +364,7 @@ static void tell(struct scene *s, const char *program)
 {
 	uint64_t accepted = 0;
 
-	if (!set_scene(s, program) || !profile(s) || !use_memory(s) ||
+	if (!set_scene(s, program) || !profile(s, program) || !use_memory(s) ||
 	    !overdraw(s, &accepted) || !kill_tenant(s, accepted))
 		return;
 	all_back(s);

@@ -128,8 +128,8 @@ int tenant_load(struct scene *s, struct report *r);
 bool wait_for_zero(int group);
 uint64_t clock_ns(void);
 
-/* profile.c: measure the prices of this machine; compare ways to take back */
-bool profile(struct scene *s);
+/* profile.c: set the prices of this machine; compare ways to take back */
+bool profile(struct scene *s, const char *program);
 bool compare(struct scene *s);
 
 /* story.c: what is told on the terminal and written as JSON */

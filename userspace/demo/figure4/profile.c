@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The paper's profiling phase in small, and the comparison of what was
- * expected with what was measured. Every figure is the median of ROUNDS.
+ * The profiling phase, and the comparison of what was expected with what was
+ * measured, of which every figure is the median of ROUNDS.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "demo.h"
 
 #define ROUNDS	7
-/* Loads: their difference shows the price of one. */
-#define FEW	256u
-#define MANY	2048u
-
 static int by_value(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
@@ -44,92 +42,66 @@ static int reclaim(struct scene *s, uint64_t *predicted, uint64_t *measured)
 	return err;
 }
 
-static int load(struct scene *s, uint64_t pages, uint64_t self)
+/* What anybody would run; the prices go to a file, and from there into force. */
+static int run_profile(const char *program, const char *file)
 {
-	struct report r;
-	int err = actor_order(&s->tenant, TENANT_AGAIN, 0, &r);
+	int status;
+	pid_t pid;
 
-	if (!err && !r.err)
-		err = actor_order(&s->tenant, TENANT_ALLOC, pages, &r);
-	if (!err && !r.err && self)
-		err = actor_order(&s->tenant, TENANT_SELF, self, &r);
-	return err ? err : r.err;
-}
-
-enum { FEW_PAGES, MANY_PAGES, FEW_NODES, MANY_NODES, LOADS };
-
-/*
- * The loads in turn, so that what changes with time meets them all; the first
- * turn finds cold caches and does not count.
- */
-static int measure(struct scene *s, uint64_t result[LOADS])
-{
-	static const struct {
-		uint64_t pages, self;
-	} loads[LOADS] = {
-		[FEW_PAGES] = { FEW, 0 }, [MANY_PAGES] = { MANY, 0 },
-		[FEW_NODES] = { 1, FEW }, [MANY_NODES] = { 1, MANY },
-	};
-	uint64_t v[LOADS][ROUNDS], predicted, ns;
-	int i, k, err = 0;
-
-	for (i = -1; i < ROUNDS && !err; i++) {
-		for (k = 0; k < LOADS && !err; k++) {
-			err = load(s, loads[k].pages, loads[k].self);
-			if (!err)
-				err = reclaim(s, &predicted, &ns);
-			if (!err && i >= 0)
-				v[k][i] = ns;
-		}
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (!freopen("/dev/null", "w", stdout))
+			_exit(1);
+		execl(program, program, "profile", "--quick", "--no-set",
+		      "--output", file, NULL);
+		_exit(127);
 	}
-	for (k = 0; k < LOADS && !err; k++)
-		result[k] = median(v[k]);
-	return err;
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
 }
 
-static uint64_t at_least_1(int64_t v)
+static int set_prices(struct scene *s, json_t *prices)
 {
-	return v < 1 ? 1 : (uint64_t)v;
+	static const char *const kinds[] = { "lookup", "map", "pt" };
+	struct brumm_price price[3];
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		json_t *ns = json_object_get(prices, kinds[i]);
+
+		if (!json_is_integer(ns))
+			return -EINVAL;
+		price[i] = (struct brumm_price){
+			kinds[i], (uint64_t)json_integer_value(ns)
+		};
+		story_time("prices", kinds[i], price[i].ns);
+	}
+	s->price_lookup = price[0].ns;
+	s->price_map = price[1].ns;
+	s->price_pt = price[2].ns;
+	return brumm_group_set_prices(s->g_top, price, 3);
 }
 
-static int64_t per_one(uint64_t few, uint64_t many)
+bool profile(struct scene *s, const char *program)
 {
-	return ((int64_t)many - (int64_t)few) / (int64_t)(MANY - FEW);
-}
-
-bool profile(struct scene *s)
-{
-	uint64_t t[LOADS];
-	int64_t pt, map;
+	char file[sizeof(s->stage.dir) + 16];
+	json_t *doc;
 	int err;
 
 	story_step("The controller profiles this machine");
-	err = tenant_start(s, false);
-	if (!err)
-		err = measure(s, t);
-	actor_end(&s->tenant);
-	if (!story_expect(!err, "a trial tenant ran and was taken back %d times%s%s",
-			  LOADS * (ROUNDS + 1), err ? ": " : "",
-			  err ? brumm_strerror(err) : ""))
+	snprintf(file, sizeof(file), "%s/prices.json", s->stage.dir);
+	err = run_profile(program, file);
+	if (!story_expect(!err, "brumm profile timed the revoke of many shapes of mappings"))
 		return false;
-	pt = per_one(t[FEW_PAGES], t[MANY_PAGES]);
-	map = per_one(t[FEW_NODES], t[MANY_NODES]) - pt;
-	s->price_pt = at_least_1(pt);
-	s->price_map = at_least_1(map);
-	s->price_lookup = at_least_1((int64_t)t[FEW_PAGES] -
-				     (int64_t)(s->price_pt * FEW + s->price_map));
-	err = brumm_group_set_price(s->g_top, "lookup", s->price_lookup);
-	if (!err)
-		err = brumm_group_set_price(s->g_top, "map", s->price_map);
-	if (!err)
-		err = brumm_group_set_price(s->g_top, "pt", s->price_pt);
+	doc = json_load_file(file, 0, NULL);
+	unlink(file);
+	err = set_prices(s, json_object_get(doc, "prices"));
+	json_decref(doc);
 	story_say("to take back: a first mapping costs %s, each mapping %s, each page %s",
 		  show_time(s->price_lookup), show_time(s->price_map),
 		  show_time(s->price_pt));
-	story_time("prices", "lookup_ns", s->price_lookup);
-	story_time("prices", "map_ns", s->price_map);
-	story_time("prices", "pt_ns", s->price_pt);
-	story_note("prices", "rounds", json_integer(ROUNDS));
 	return story_expect(!err, "these are now the prices (brumm.price)");
 }
 
