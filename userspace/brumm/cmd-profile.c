@@ -17,9 +17,12 @@
 
 enum mode { MODE_PROFILE, MODE_CHECK, MODE_IF_CHANGED };
 
+enum method { METHOD_BEST, METHOD_PROBES, METHOD_FIT };
+
 struct args {
 	const char *output;
 	enum mode mode;
+	enum method method;
 	unsigned int states;
 	unsigned int repeat;
 	double tolerance;
@@ -30,7 +33,7 @@ struct args {
 enum {
 	OPT_OUTPUT = 'o', OPT_JSON = 'j', OPT_QUICK = 'q', OPT_REPEAT = 'r',
 	OPT_STATE = 's', OPT_CHECK = 256, OPT_IF_CHANGED, OPT_NO_SET, OPT_SEED,
-	OPT_TOLERANCE,
+	OPT_TOLERANCE, OPT_METHOD,
 };
 
 static const struct argp_option options[] = {
@@ -39,6 +42,7 @@ static const struct argp_option options[] = {
 	{ "check", OPT_CHECK, NULL, 0, "do the prices of the file still fit? Exit with 2 if not", 0 },
 	{ "if-changed", OPT_IF_CHANGED, NULL, 0, "set the prices of the file, and profile only if it is of another machine or kernel", 0 },
 	{ "state", OPT_STATE, "STATE", 0, "fresh: right after preparing; idle: after the machine did something else; both (default)", 0 },
+	{ "method", OPT_METHOD, "METHOD", 0, "where the terms come from: probes, by BPF in the kernel (default, where possible); fit, to whole operations", 0 },
 	{ "repeat", OPT_REPEAT, "N", 0, "runs of each shape (20; with --quick 5)", 0 },
 	{ "quick", OPT_QUICK, NULL, 0, "small shapes and few runs", 0 },
 	{ "seed", OPT_SEED, "N", 0, "of the random shapes (1)", 0 },
@@ -59,6 +63,15 @@ static unsigned int parse_state(const char *arg, struct argp_state *state)
 	}
 	argp_error(state, "'%s' is not a state: fresh, idle or both", arg);
 	return 0;
+}
+
+static enum method parse_method(const char *arg, struct argp_state *state)
+{
+	if (!strcmp(arg, "probes"))
+		return METHOD_PROBES;
+	if (strcmp(arg, "fit"))
+		argp_error(state, "'%s' is not a method: probes or fit", arg);
+	return METHOD_FIT;
 }
 
 static uint64_t parse_number(const char *arg, uint64_t least, uint64_t most,
@@ -94,6 +107,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_STATE:
 		a->states = parse_state(arg, state);
+		return 0;
+	case OPT_METHOD:
+		a->method = parse_method(arg, state);
 		return 0;
 	case OPT_REPEAT:
 		a->repeat = (unsigned int)parse_number(arg, 2, 10000, state);
@@ -172,6 +188,26 @@ static int measure_failed(int err)
 	return EXIT_ERROR;
 }
 
+/* By probes, on what was measured without; or says why not. */
+static int run_probes(const struct args *a, const struct measure_options *o,
+		      struct result *r)
+{
+	int err;
+
+	if (a->method == METHOD_FIT || a->mode == MODE_CHECK)
+		return 0;
+	err = terms_measure(o, &r->m, &r->terms);
+	if (err)
+		return measure_failed(err);
+	r->probed = !r->terms.why;
+	if (r->probed)
+		return 0;
+	cli_error("no probes here: %s; %s", r->terms.why,
+		  a->method == METHOD_PROBES ? "try --method fit" :
+					       "the terms are fitted");
+	return a->method == METHOD_PROBES ? EXIT_UNSUPPORTED : 0;
+}
+
 /* Measures into @r. EXIT_FINE, or what went wrong has been said. */
 static int run_trial(const struct args *a, int root, struct result *r)
 {
@@ -194,8 +230,7 @@ static int run_trial(const struct args *a, int root, struct result *r)
 	r->states = a->states;
 	err = measure(&o, &r->m);
 	end_progress();
-	if (err)
-		err = measure_failed(err);
+	err = err ? measure_failed(err) : run_probes(a, &o, r);
 out:
 	close(o.group);
 	brumm_group_remove(TRIAL_GROUP);
@@ -204,19 +239,46 @@ out:
 
 /* ---- telling ------------------------------------------------------------ */
 
+static void print_terms(const struct result *r)
+{
+	int t;
+
+	printf("%-8s %10s %12s %10s %10s %8s %8s\n", "TERM (ns)", "MEAN",
+	       "95 % (+-)", "P50", "P99", "FIT", "PRICE");
+	for (t = 0; t < FIT_TERMS; t++) {
+		const struct summary *s = t == FIT_SYSCALL ? &r->m.syscall :
+							     &r->terms.term[t];
+
+		printf("%-8s ", fit_names[t]);
+		if (r->probed || t == FIT_SYSCALL)
+			printf(" %10.1f %12.1f %10.1f %10.1f", s->mean,
+			       s->error, s->p50, s->p99);
+		else
+			printf(" %10.1f %12.1f %10s %10s", r->all.ns[t],
+			       r->all.error[t], "-", "-");
+		printf(" %8.1f %8.0f\n", r->all.ns[t], r->cover.price[t]);
+	}
+}
+
+static void print_probes(const struct terms *t)
+{
+	printf("terms by probes (%s%s; lost %llu, missed %llu, orphaned %llu), without their own %.0f ns a pair of events\n",
+	       t->rung, t->complete ? "" : ", incomplete",
+	       (unsigned long long)t->lost, (unsigned long long)t->missed,
+	       (unsigned long long)t->orphans, t->cost.pair);
+	printf("their sum / fitted: %.2f to %.2f; / measured: %.2f to %.2f, of %zu shapes\n",
+	       t->by_fit.min, t->by_fit.max, t->by_runs.min, t->by_runs.max,
+	       t->by_runs.n);
+}
+
 static void print_result(const struct result *r)
 {
 	const struct cover *c = &r->cover;
 	size_t i;
-	int t;
 
-	printf("%-8s %10s %12s %8s\n", "TERM", "MEAN (ns)", "95 % (+-ns)",
-	       "PRICE");
-	for (t = 0; t < FIT_TERMS; t++)
-		printf("%-8s %10.1f %12.1f %8.0f\n", fit_names[t],
-		       r->all.ns[t], t == FIT_SYSCALL ? r->m.syscall.error :
-							r->all.error[t],
-		       c->price[t]);
+	print_terms(r);
+	if (r->probed)
+		print_probes(&r->terms);
 	printf("expected / measured: %.2f (%s, %llu) to %.2f (%s, %llu)\n",
 	       c->least, c->dearest->name,
 	       (unsigned long long)c->dearest->spec.n, c->most,
@@ -269,7 +331,7 @@ static int profile(const struct args *a, int root)
 	else
 		print_result(&r);
 out:
-	measure_free(&r.m);
+	result_free(&r);
 	json_decref(doc);
 	return ret ? ret : cli_flush();
 }
@@ -363,7 +425,7 @@ static int check(const struct args *a, int root)
 	fits = !json_array_size(list) && c.least >= 1 - a->tolerance;
 	ret = print_check(a, list, &c, fits) ?: fits ? EXIT_FINE : EXIT_MISSED;
 out:
-	measure_free(&r.m);
+	result_free(&r);
 	json_decref(list);
 	json_decref(doc);
 	return ret;

@@ -162,10 +162,16 @@ static int make_copy(const struct measure_options *o,
 	return err;
 }
 
-/* One run of a cell; who has several copies reclaims them all by the first. */
-static int run_once(const struct measure_options *o, const struct measure *m,
-		    const struct measure_cell *c, uint64_t seed,
-		    struct fit_run *run)
+static void tell_watch(const struct measure_options *o, bool begins)
+{
+	if (o->watch)
+		o->watch(o->watch_arg, begins);
+}
+
+/* Who has several copies reclaims them all by the first. */
+int measure_once(const struct measure_options *o, const struct measure *m,
+		 const struct measure_cell *c, uint64_t seed,
+		 struct fit_run *run)
 {
 	struct shape **s = calloc(c->copies, sizeof(struct shape *));
 	struct shape_took took;
@@ -178,8 +184,11 @@ static int run_once(const struct measure_options *o, const struct measure *m,
 		err = make_copy(o, c, seed + i, id, &s[i], run);
 	if (!err && c->state == MEASURE_IDLE)
 		err = idle_away(o->quick);
-	if (!err)
+	if (!err) {
+		tell_watch(o, true);
 		err = shape_reclaim(s[0], c->by, o->group, &took);
+		tell_watch(o, false);
+	}
 	if (!err) {
 		run->ns = (double)took.wall_ns;
 		if (c->by == SHAPE_BY_RECLAIM)
@@ -215,7 +224,7 @@ static int run_round(const struct measure_options *o, struct measure *m,
 		}
 		if (o->progress)
 			o->progress(round * m->nr + i, (o->repeat + 1) * m->nr);
-		err = run_once(o, m, c, gsl_rng_get(rng), &run);
+		err = measure_once(o, m, c, gsl_rng_get(rng), &run);
 		/* The first round finds everything cold. */
 		if (!err && round && run.ns > 0)
 			c->runs[c->n++] = run;

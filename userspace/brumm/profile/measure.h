@@ -28,6 +28,7 @@ extern const char *const measure_states[MEASURE_STATES];
  * @group: descriptor of a trial cgroup; nothing else happens in it
  * @root: descriptor of the root cgroup
  * @progress: called now and then, or NULL
+ * @watch: told right before and after a shape is taken back, or NULL
  */
 struct measure_options {
 	unsigned int states;
@@ -37,6 +38,8 @@ struct measure_options {
 	int group;
 	int root;
 	void (*progress)(size_t done, size_t of);
+	void (*watch)(void *arg, bool begins);
+	void *watch_arg;
 };
 
 /**
@@ -79,6 +82,11 @@ struct measure {
 /* 0, -EINTR on a signal, or another error; free it in any case. */
 int measure(const struct measure_options *o, struct measure *m);
 void measure_free(struct measure *m);
+
+/* One more run of a cell of @m, or of one that is like those. */
+int measure_once(const struct measure_options *o, const struct measure *m,
+		 const struct measure_cell *c, uint64_t seed,
+		 struct fit_run *run);
 
 /* By number of CPUs; called by measure(). */
 int measure_flushes(struct measure *m, unsigned int repeat);

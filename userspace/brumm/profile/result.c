@@ -13,7 +13,7 @@ static int fit_state(struct result *r, enum measure_state state,
 		     struct fit *fit)
 {
 	double fixed[FIT_TERMS] = {
-		[FIT_SYSCALL] = r->m.syscall.mean,
+		[FIT_SYSCALL] = r->m.syscall.p50,
 		[FIT_LOOKUP] = NAN, [FIT_MAP] = NAN, [FIT_PT] = NAN,
 		[FIT_DEEP] = NAN,
 	};
@@ -35,7 +35,15 @@ int result_fit(struct result *r)
 		if (r->states & 1u << s)
 			err = fit_state(r, s, &r->fit[s]);
 	}
+	if (!err && r->probed)
+		err = terms_compare(&r->terms, &r->m, r->all.ns);
 	return err ? err : cover(&r->m, r->all.ns, &r->cover);
+}
+
+void result_free(struct result *r)
+{
+	measure_free(&r->m);
+	terms_free(&r->terms);
 }
 
 static json_t *prices_json(const double price[FIT_TERMS])
@@ -78,6 +86,68 @@ static json_t *fit_json(const struct fit *f)
 			 "spread", f->spread, "least", f->least,
 			 "most", f->most);
 }
+
+/* ---- probes ------------------------------------------------------------- */
+
+static json_t *probed_terms_json(const struct terms *t)
+{
+	json_t *j = json_object();
+	int k;
+
+	for (k = 0; k < FIT_TERMS; k++)
+		json_object_set_new(j, fit_names[k],
+				    summary_json(&t->term[k], k == FIT_SYSCALL ?
+						 "timed" : "probe"));
+	return j;
+}
+
+static json_t *parts_json(const struct terms *t)
+{
+	static const char *const per[TERMS_PARTS] = {
+		[PART_LOOKUP] = "node", [PART_ZAP] = "page",
+		[PART_REMOVE] = "node", [PART_REST] = "unmap",
+		[PART_UNMAP] = "node",
+	};
+	json_t *j = json_object(), *one;
+	int k;
+
+	for (k = 0; k < TERMS_PARTS; k++) {
+		one = summary_json(&t->part[k], "probe");
+		json_object_set_new(one, "per", json_string(per[k]));
+		json_object_set_new(j, terms_parts[k], one);
+	}
+	return j;
+}
+
+static json_t *probes_json(const struct result *r)
+{
+	const struct terms *t = &r->terms;
+
+	if (!r->probed)
+		return t->why ? json_pack("{s:s}", "why_not", t->why) :
+				json_null();
+	return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
+			 "attached", t->rung, "complete", t->complete,
+			 "missed", (json_int_t)t->missed,
+			 "lost", (json_int_t)t->lost,
+			 "orphans", (json_int_t)t->orphans,
+			 "interrupted", (json_int_t)t->far,
+			 "parts", parts_json(t),
+			 "sum_by_fit", summary_json(&t->by_fit, "terms / fitted terms"),
+			 "sum_by_runs", summary_json(&t->by_runs, "terms / measured"));
+}
+
+static json_t *probe_ns_json(const struct result *r)
+{
+	const struct probe_cost *c = &r->terms.cost;
+
+	if (!r->probed)
+		return json_null();
+	return json_pack("{s:f, s:f, s:f}", "inside", c->inside.p50,
+			 "pair", c->pair, "pair_error", c->pair_error);
+}
+
+/* ---- the rest ----------------------------------------------------------- */
 
 static json_t *states_json(const struct result *r)
 {
@@ -162,6 +232,15 @@ static const char *state_name(unsigned int states)
 							     MEASURE_IDLE];
 }
 
+/* Of all runs; the terms are there even if those in force are of probes. */
+static json_t *whole_fit_json(const struct result *r)
+{
+	json_t *j = fit_json(&r->all);
+
+	json_object_set_new(j, "terms", terms_json(r, &r->all));
+	return j;
+}
+
 json_t *result_json(const struct result *r)
 {
 	char made[32];
@@ -169,15 +248,17 @@ json_t *result_json(const struct result *r)
 	struct tm tm;
 
 	strftime(made, sizeof(made), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
-	return json_pack("{s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:n, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 			 "schema", PRICES_SCHEMA,
 			 "fingerprint", machine_fingerprint(),
-			 "made", made, "method", "fit",
+			 "made", made, "method", r->probed ? "probes" : "fit",
 			 "state", state_name(r->states),
 			 "prices", prices_json(r->cover.price),
-			 "terms", terms_json(r, &r->all),
-			 "probe_ns",
-			 "fit", fit_json(&r->all),
+			 "terms", r->probed ? probed_terms_json(&r->terms) :
+					      terms_json(r, &r->all),
+			 "probe_ns", probe_ns_json(r),
+			 "probes", probes_json(r),
+			 "fit", whole_fit_json(r),
 			 "cover", cover_json(&r->cover),
 			 "states", states_json(r),
 			 "reclaim", summary_json(&r->m.reclaim, "timed"),

@@ -7,6 +7,7 @@
 
 #include "cover.h"
 #include "measure.h"
+#include "terms.h"
 
 /**
  * struct result - all that was found
@@ -15,6 +16,7 @@
  * @fit: fitted to those of one state
  * @cover: prices
  * @states: bit by measure_state
+ * @probed: @terms are there; else see its @why, if probes were wanted
  */
 struct result {
 	struct measure m;
@@ -22,10 +24,14 @@ struct result {
 	struct fit fit[MEASURE_STATES];
 	struct cover cover;
 	unsigned int states;
+	bool probed;
+	struct terms terms;
 };
 
 /* Fits and prices. 0; -EINVAL: the runs do not tell the terms apart; -ENOMEM. */
 int result_fit(struct result *r);
+
+void result_free(struct result *r);
 
 /* brumm-prices/1; NULL: no memory. */
 json_t *result_json(const struct result *r);

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0
+#define _GNU_SOURCE
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../cli.h"
+#include "terms.h"
+#include "weighted.h"
+
+#define PAGE		4096ull
+/* UNMAPs of nothing, and of a base with one mapping. */
+#define NOTHINGS	200u
+#define SMALLS		50u
+/* Batches of an UNMAP: more than those of the largest shape. */
+#define BATCHES		256u
+/* How long samples may take to arrive. */
+#define ARRIVAL_MS	20
+#define ARRIVALS	10u
+
+const char *const terms_parts[TERMS_PARTS] = {
+	[PART_LOOKUP] = "lookup",
+	[PART_ZAP] = "zap",
+	[PART_REMOVE] = "remove",
+	[PART_REST] = "rest",
+	[PART_UNMAP] = "unmap",
+};
+
+/**
+ * struct batch - nodes revoked together, net ns
+ * @nodes, @pages: how many
+ * @lookup, @zap, @remove: what they took
+ */
+struct batch {
+	double nodes, pages;
+	double lookup, zap, remove;
+};
+
+/**
+ * struct unmap - one UNMAP
+ * @batch: what it did
+ * @nr: so many
+ * @pairs: of events within
+ * @last: the lookup that found nothing, net
+ * @rest: what was in no part, net
+ * @whole: net
+ * @done: all of its samples have come
+ */
+struct unmap {
+	struct batch batch[BATCHES];
+	size_t nr;
+	unsigned int pairs;
+	double last, rest, whole;
+	bool done;
+};
+
+/**
+ * struct phase - under way
+ * @p: the probe
+ * @t: where it goes
+ * @tid: this task, as the kernel calls it
+ * @now: the UNMAP that samples come of
+ * @nothing: whole UNMAPs of nothing
+ * @fixed: what an UNMAP takes whatever it finds
+ * @fixed_ns, @map_ns: as far as they are known
+ * @term, @part: samples
+ */
+struct phase {
+	struct probe *p;
+	struct terms *t;
+	uint32_t tid;
+	struct unmap now;
+	struct weighted nothing, fixed;
+	double fixed_ns, map_ns;
+	struct weighted term[FIT_TERMS];
+	struct weighted part[TERMS_PARTS];
+};
+
+/* ---- samples ------------------------------------------------------------ */
+
+static void on_lookup(struct unmap *u, const struct event_sample *s, double net)
+{
+	if (!s->nodes) {
+		u->last += net;
+		return;
+	}
+	if (u->nr < BATCHES)
+		u->batch[u->nr++] = (struct batch){
+			.nodes = (double)s->nodes, .pages = (double)s->pages,
+			.lookup = net,
+		};
+}
+
+static int on_sample(void *arg, const struct event_sample *s)
+{
+	struct phase *ph = arg;
+	const struct probe_cost *c = &ph->t->cost;
+	double net = (double)s->ns - c->inside.p50;
+	struct unmap *u = &ph->now;
+	struct batch *b = u->nr ? &u->batch[u->nr - 1] : NULL;
+
+	if (s->op == EVENT_EMPTY)
+		ph->tid = s->tid;
+	if (s->tid != ph->tid)
+		return 0;
+	switch (s->op) {
+	case EVENT_LOOKUP:
+		u->pairs++;
+		on_lookup(u, s, net);
+		break;
+	case EVENT_ZAP:
+		u->pairs++;
+		if (b)
+			b->zap += net;
+		break;
+	case EVENT_REMOVE:
+		u->pairs++;
+		if (b)
+			b->remove += net;
+		break;
+	case EVENT_UNMAP:
+		u->whole = net - u->pairs * c->pair;
+		break;
+	case EVENT_REST:
+		u->rest = net - u->pairs * (c->pair - c->inside.p50);
+		u->done = true;
+		break;
+	}
+	return 0;
+}
+
+/* They come in order, soon after the fact. -ETIME: not all did. */
+static int fetch(struct phase *ph)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < ARRIVALS && !err && !ph->now.done; i++)
+		err = probe_samples(ph->p, i ? ARRIVAL_MS : 0, on_sample, ph);
+	return err ? err : ph->now.done ? 0 : -ETIME;
+}
+
+/* ---- UNMAPs ------------------------------------------------------------- */
+
+static void watch(void *arg, bool begins)
+{
+	struct phase *ph = arg;
+
+	if (begins)
+		ph->now = (struct unmap){ 0 };
+	probe_pause(ph->p, !begins);
+}
+
+static int unmap_nothings(struct phase *ph)
+{
+	int w = brumm_open(0), err = w < 0 ? w : 0;
+	unsigned int i;
+
+	for (i = 0; i < NOTHINGS && !err; i++) {
+		watch(ph, true);
+		err = brumm_unmap(w, 0, PAGE, BRUMM_UNMAP_SELF, NULL);
+		watch(ph, false);
+		if (!err)
+			err = fetch(ph);
+		if (!err)
+			err = weighted_add(&ph->nothing, ph->now.whole, 1);
+	}
+	if (w >= 0)
+		close(w);
+	return err;
+}
+
+static int unmap_smalls(struct phase *ph, const struct measure_options *o,
+			const struct measure *m)
+{
+	const struct measure_cell cell = {
+		.spec = { .kind = SHAPE_SINGLE_FRAME, .n = 1, .touch = true },
+		.by = SHAPE_BY_UNMAP_SELF, .state = MEASURE_FRESH, .copies = 1,
+	};
+	struct fit_run run;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < SMALLS && !err; i++) {
+		err = measure_once(o, m, &cell, i, &run);
+		if (!err)
+			err = fetch(ph);
+		if (!err)
+			err = weighted_add(&ph->fixed, ph->now.rest +
+					   ph->now.last, 1);
+	}
+	return err;
+}
+
+static int add_parts(struct phase *ph, const struct unmap *u, double nodes)
+{
+	struct weighted *to = ph->part;
+	int err = weighted_add(&to[PART_REST], u->rest, 1);
+	size_t i;
+
+	if (!err)
+		err = weighted_add(&to[PART_UNMAP], u->whole / nodes, nodes);
+	for (i = 0; i < u->nr && !err; i++) {
+		const struct batch *b = &u->batch[i];
+
+		err = weighted_add(&to[PART_LOOKUP], b->lookup / b->nodes,
+				   b->nodes);
+		if (!err)
+			err = weighted_add(&to[PART_ZAP], b->zap / b->pages,
+					   b->pages);
+		if (!err)
+			err = weighted_add(&to[PART_REMOVE],
+					   b->remove / b->nodes, b->nodes);
+	}
+	return err;
+}
+
+/* @rest: of the UNMAP, by node. */
+static int add_maps(struct phase *ph, const struct unmap *u, double rest)
+{
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < u->nr && !err; i++) {
+		const struct batch *b = &u->batch[i];
+
+		err = weighted_add(&ph->term[FIT_MAP], rest +
+				   (b->lookup + b->remove) / b->nodes, b->nodes);
+	}
+	return err;
+}
+
+/* Trees come after the others, so that what a map takes is known. */
+static int add_unmap(struct phase *ph, const struct fit_run *run)
+{
+	const struct unmap *u = &ph->now;
+	double nodes = 0, own = 0, rest;
+	size_t i;
+	int err;
+
+	for (i = 0; i < u->nr; i++) {
+		nodes += u->batch[i].nodes;
+		own += u->batch[i].lookup + u->batch[i].remove;
+	}
+	if (!nodes)
+		return -ENODATA;
+	rest = u->rest + u->last - ph->fixed_ns;
+	err = add_parts(ph, u, nodes);
+	if (!err && run->count[FIT_DEEP] > 0)
+		err = weighted_add(&ph->term[FIT_DEEP],
+				   (own + rest - nodes * ph->map_ns) /
+				   run->count[FIT_DEEP], run->count[FIT_DEEP]);
+	else if (!err)
+		err = add_maps(ph, u, rest / nodes);
+	return err;
+}
+
+/* Cells that tell of trees, or the others; the first round finds all cold. */
+static int unmap_cells(struct phase *ph, const struct measure_options *o,
+		       const struct measure *m, bool trees)
+{
+	unsigned int round;
+	struct fit_run run;
+	size_t i;
+	int err = 0;
+
+	for (round = 0; round <= o->repeat && !err; round++) {
+		for (i = 0; i < m->nr && !err; i++) {
+			const struct measure_cell *c = &m->cells[i];
+
+			if (!c->usual || c->by != SHAPE_BY_UNMAP_SELF ||
+			    (c->spec.kind == SHAPE_RANDOM_PAGES) != trees)
+				continue;
+			if (cli_signal())
+				return -EINTR;
+			err = measure_once(o, m, c, o->seed + round, &run);
+			if (!err)
+				err = fetch(ph);
+			if (!err && round)
+				err = add_unmap(ph, &run);
+		}
+	}
+	return err;
+}
+
+/* ---- the whole ---------------------------------------------------------- */
+
+static int unmap_all(struct phase *ph, const struct measure_options *o,
+		     const struct measure *m)
+{
+	struct summary s;
+	int err = unmap_nothings(ph);
+
+	if (!err)
+		err = unmap_smalls(ph, o, m);
+	weighted_summarise(&ph->fixed, &s);
+	ph->fixed_ns = s.p50;
+	if (!err)
+		err = unmap_cells(ph, o, m, false);
+	weighted_summarise(&ph->term[FIT_MAP], &s);
+	ph->map_ns = s.mean;
+	return err ? err : unmap_cells(ph, o, m, true);
+}
+
+static void finish(struct phase *ph, const struct measure *m)
+{
+	struct terms *t = ph->t;
+	struct weighted *lookup = &ph->fixed;
+	struct summary nothing;
+	size_t i;
+	int k;
+
+	weighted_summarise(&ph->nothing, &nothing);
+	for (i = 0; i < lookup->n; i++)
+		lookup->v[i].mean -= nothing.p50;
+	weighted_summarise(lookup, &t->term[FIT_LOOKUP]);
+	weighted_summarise(&ph->term[FIT_MAP], &t->term[FIT_MAP]);
+	weighted_summarise(&ph->term[FIT_DEEP], &t->term[FIT_DEEP]);
+	for (k = 0; k < TERMS_PARTS; k++)
+		t->far += weighted_summarise(&ph->part[k], &t->part[k]);
+	t->term[FIT_PT] = t->part[PART_ZAP];
+	t->term[FIT_SYSCALL] = m->syscall;
+}
+
+static void phase_free(struct phase *ph)
+{
+	int k;
+
+	weighted_free(&ph->nothing);
+	weighted_free(&ph->fixed);
+	for (k = 0; k < FIT_TERMS; k++)
+		weighted_free(&ph->term[k]);
+	for (k = 0; k < TERMS_PARTS; k++)
+		weighted_free(&ph->part[k]);
+	free(ph);
+}
+
+static int read_losses(struct probe *p, struct terms *t)
+{
+	struct probe_result r;
+	int err = probe_read(p, &r), k;
+
+	if (err)
+		return err;
+	t->complete = r.complete;
+	t->missed = r.missed;
+	for (k = 0; k < EVENTS_NR; k++) {
+		t->lost += r.op[k].lost;
+		t->orphans += r.op[k].orphans;
+	}
+	return 0;
+}
+
+static int run_phase(struct phase *ph, const struct measure_options *o,
+		     const struct measure *m)
+{
+	struct measure_options mine = *o;
+	int err = probe_cost(ph->p, &ph->t->cost);
+
+	mine.watch = watch;
+	mine.watch_arg = ph;
+	/* The samples of what was made to learn the cost are of this task. */
+	if (!err)
+		err = probe_samples(ph->p, ARRIVAL_MS, on_sample, ph);
+	if (!err)
+		err = probe_reset(ph->p);
+	probe_pause(ph->p, true);
+	if (!err)
+		err = unmap_all(ph, &mine, m);
+	if (!err)
+		err = read_losses(ph->p, ph->t);
+	if (!err)
+		finish(ph, m);
+	return err;
+}
+
+/* Why there are no probes: to be read behind a colon. */
+static int give_up(struct terms *t, int err, const char *why)
+{
+	const char *what = err == -EPERM ?
+			   "not permitted (CAP_BPF, CAP_PERFMON; lockdown)" :
+			   err == -ETIME ? "samples did not come" :
+			   strerror(-err);
+
+	if (asprintf(&t->why, "%s%s%s", what, why ? ": " : "",
+		     why ? why : "") < 0) {
+		t->why = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int terms_measure(const struct measure_options *o, const struct measure *m,
+		  struct terms *t)
+{
+	const struct probe_options how = { .group = -1, .samples = true };
+	struct phase *ph = calloc(1, sizeof(*ph));
+	char *why = NULL;
+	int err;
+
+	*t = (struct terms){ 0 };
+	if (!ph)
+		return -ENOMEM;
+	ph->t = t;
+	err = probe_open(&how, &ph->p, &why);
+	if (!err) {
+		t->rung = probe_rung(ph->p);
+		err = run_phase(ph, o, m);
+		probe_close(ph->p);
+	}
+	phase_free(ph);
+	if (err && err != -EINTR && err != -ENOMEM)
+		err = give_up(t, err, why);
+	free(why);
+	return err;
+}
+
+void terms_free(struct terms *t)
+{
+	free(t->why);
+	t->why = NULL;
+}
+
+void terms_means(const struct terms *t, double ns[FIT_TERMS])
+{
+	int k;
+
+	for (k = 0; k < FIT_TERMS; k++)
+		ns[k] = t->term[k].n ? t->term[k].mean : 0;
+	ns[FIT_SYSCALL] = t->term[FIT_SYSCALL].p50;
+}
+
+/* Sums by Eq. 1 with @ns / @other, or / UNMAPs that nobody listened to. */
+static double of_cell(const struct measure_cell *c, const double ns[FIT_TERMS],
+		      const double *other)
+{
+	double *v = calloc(c->n, sizeof(*v));
+	struct summary s = { .p50 = NAN };
+	size_t k;
+
+	for (k = 0; v && k < c->n; k++)
+		v[k] = fit_predict(ns, &c->runs[k]) /
+		       (other ? fit_predict(other, &c->runs[k]) :
+				c->runs[k].ns);
+	if (v)
+		summarise(v, c->n, &s);
+	free(v);
+	return s.p50;
+}
+
+int terms_compare(struct terms *t, const struct measure *m,
+		  const double fit[FIT_TERMS])
+{
+	double ns[FIT_TERMS], *to_fit = calloc(2 * m->nr + 1, sizeof(*to_fit));
+	double *to_runs = to_fit ? to_fit + m->nr : NULL;
+	size_t i, n = 0;
+
+	if (!to_fit)
+		return -ENOMEM;
+	terms_means(t, ns);
+	for (i = 0; i < m->nr; i++) {
+		const struct measure_cell *c = &m->cells[i];
+
+		if (!c->usual || c->by != SHAPE_BY_UNMAP_SELF || !c->n)
+			continue;
+		to_fit[n] = of_cell(c, ns, fit);
+		to_runs[n++] = of_cell(c, ns, NULL);
+	}
+	summarise(to_fit, n, &t->by_fit);
+	summarise(to_runs, n, &t->by_runs);
+	free(to_fit);
+	return 0;
+}
