@@ -188,6 +188,25 @@ static int measure_failed(int err)
 	return EXIT_ERROR;
 }
 
+/* Again and again while others disturb it, for so long. */
+static int run_until_steady(const struct args *a,
+			    const struct measure_options *o, struct result *r)
+{
+	uint64_t start = cli_now(), took, most = a->quick ? 20 : 180;
+	int err = measure(o, &r->m);
+
+	took = cli_now() - start;
+	if (!err)
+		err = result_fit(r);
+	while (!err && result_busy(r) &&
+	       cli_now() - start + took < most * 1000000000) {
+		err = measure_more(o, &r->m);
+		if (!err)
+			err = result_fit(r);
+	}
+	return err;
+}
+
 /* By probes, on what was measured without; or says why not. */
 static int run_probes(const struct args *a, const struct measure_options *o,
 		      struct result *r)
@@ -200,8 +219,10 @@ static int run_probes(const struct args *a, const struct measure_options *o,
 	if (err)
 		return measure_failed(err);
 	r->probed = !r->terms.why;
-	if (r->probed)
-		return 0;
+	if (r->probed) {
+		err = terms_compare(&r->terms, &r->m, r->all.ns);
+		return err ? measure_failed(err) : 0;
+	}
 	cli_error("no probes here: %s; %s", r->terms.why,
 		  a->method == METHOD_PROBES ? "try --method fit" :
 					       "the terms are fitted");
@@ -228,7 +249,7 @@ static int run_trial(const struct args *a, int root, struct result *r)
 		goto out;
 	}
 	r->states = a->states;
-	err = measure(&o, &r->m);
+	err = run_until_steady(a, &o, r);
 	end_progress();
 	err = err ? measure_failed(err) : run_probes(a, &o, r);
 out:
@@ -289,6 +310,13 @@ static void print_result(const struct result *r)
 		       r->m.flush[i].ns.mean, r->m.flush[i].ns.p99);
 }
 
+static void tell_noise(const struct result *r)
+{
+	if (result_busy(r))
+		cli_error("this machine was busy: %.0f %% of the runs took other times than those that are alike; better prices come when it is not",
+			  100 * r->cover.noise);
+}
+
 /* ---- modes -------------------------------------------------------------- */
 
 static int set_prices(const struct args *a, const json_t *doc, int root)
@@ -313,11 +341,6 @@ static int profile(const struct args *a, int root)
 	ret = run_trial(a, root, &r);
 	if (ret)
 		goto out;
-	err = result_fit(&r);
-	if (err) {
-		ret = measure_failed(err);
-		goto out;
-	}
 	doc = result_json(&r);
 	err = doc ? prices_write(a->output, doc) : -ENOMEM;
 	if (err) {
@@ -330,6 +353,7 @@ static int profile(const struct args *a, int root)
 		ret = cli_print_json(json_incref(doc)) ?: ret;
 	else
 		print_result(&r);
+	tell_noise(&r);
 out:
 	result_free(&r);
 	json_decref(doc);
@@ -416,6 +440,7 @@ static int check(const struct args *a, int root)
 	ret = run_trial(a, root, &r);
 	if (ret)
 		goto out;
+	tell_noise(&r);
 	list = changes(doc);
 	err = list ? cover_judge(&r.m, price, &c) : -ENOMEM;
 	if (err) {

@@ -10,8 +10,10 @@
 
 #include "cover.h"
 
-/* Runs beyond so many standard deviations from the others do not count. */
+/* Runs beyond so many standard deviations from the others do not count, */
 #define NEAR	4.0
+/* nor do those that are off by such a share, if all are. */
+#define NEAR_MOST	0.25
 /*
  * Nor do those that took so many times what is fitted, even if most of a shape
  * did: a reclaim that comes soon after another waits for a tick or two.
@@ -22,10 +24,25 @@
 /* Of a normal distribution: standard deviation / median absolute deviation. */
 #define SD_PER_MAD	1.4826
 
-/* Median and robust deviation of measured / expected of some runs. */
+/* Where runs are, as measured / expected, and how far from there they count. */
 struct ratio {
-	double least, p50, sd;
+	double mid, near;
 };
+
+/*
+ * The median of the half of the runs that are closest together: who is
+ * interrupted takes longer by some amount or other, who is not takes the same.
+ */
+static double densest(const double *v, size_t n)
+{
+	size_t half = n / 2 + 1, i, best = 0;
+
+	for (i = 1; i + half <= n; i++) {
+		if (v[i + half - 1] - v[i] < v[best + half - 1] - v[best])
+			best = i;
+	}
+	return gsl_stats_median_from_sorted_data(v + best, 1, half);
+}
 
 static int ratio_of(const struct fit_run *runs, size_t n,
 		    const double ns[FIT_TERMS], struct ratio *r)
@@ -38,9 +55,11 @@ static int ratio_of(const struct fit_run *runs, size_t n,
 	for (i = 0; i < n; i++)
 		v[i] = runs[i].ns / fit_predict(ns, &runs[i]);
 	gsl_sort(v, 1, n);
-	r->least = v[0];
-	r->p50 = gsl_stats_median_from_sorted_data(v, 1, n);
-	r->sd = SD_PER_MAD * gsl_stats_mad0(v, 1, n, v + n);
+	r->mid = densest(v, n);
+	for (i = 0; i < n; i++)
+		v[n + i] = fabs(v[i] - r->mid);
+	r->near = NEAR * SD_PER_MAD * gsl_stats_median(v + n, 1, n);
+	r->near = fmin(r->near, NEAR_MOST * r->mid) + 0.001;
 	free(v);
 	return 0;
 }
@@ -92,17 +111,16 @@ int cover_judge(const struct measure *m, const double price[FIT_TERMS],
 		if (!cell->n)
 			continue;
 		err = ratio_of(cell->runs, cell->n, price, &r);
-		/* Most may have waited for a grace period. */
-		if (1 / r.least < c->least) {
-			c->least = 1 / r.least;
+		if (1 / r.mid < c->least) {
+			c->least = 1 / r.mid;
 			c->dearest = cell;
 		}
-		if (1 / r.p50 > c->most) {
-			c->most = 1 / r.p50;
+		if (1 / r.mid > c->most) {
+			c->most = 1 / r.mid;
 			c->cheapest = cell;
 		}
 		if (cell->usual)
-			c->usual_most = fmax(c->usual_most, 1 / r.p50);
+			c->usual_most = fmax(c->usual_most, 1 / r.mid);
 	}
 	if (!err && !c->dearest)
 		err = -EINVAL;
@@ -111,8 +129,11 @@ int cover_judge(const struct measure *m, const double price[FIT_TERMS],
 
 /* ---- the linear program ------------------------------------------------- */
 
-/* Columns: a price each of what the kernel counts, and t behind them. */
-enum { COLUMN_T = FIT_TERMS, COLUMNS = FIT_TERMS };
+/* Columns: a price each of what the kernel counts, t and u behind them. */
+enum { COLUMN_T = FIT_TERMS, COLUMN_U, COLUMNS = COLUMN_U };
+
+/* So much less than t does u count. */
+#define U_WEIGHT	0.01
 
 /* Column of a term; those of the caller's side are no variables. */
 static int column(int t)
@@ -123,7 +144,7 @@ static int column(int t)
 static void add_row(glp_prob *lp, const struct fit_run *run, double fixed,
 		    double least, bool usual)
 {
-	int index[COLUMNS + 1], t, n = 0, row = glp_add_rows(lp, usual ? 2 : 1);
+	int index[COLUMNS + 1], t, n = 0, row = glp_add_rows(lp, 2);
 	double value[COLUMNS + 1];
 
 	/* Relative to what was measured. */
@@ -133,17 +154,15 @@ static void add_row(glp_prob *lp, const struct fit_run *run, double fixed,
 	}
 	glp_set_mat_row(lp, row, n, index, value);
 	glp_set_row_bnds(lp, row, GLP_LO, least - fixed / run->ns, 0);
-	if (!usual)
-		return;
-	index[++n] = COLUMN_T;
+	index[++n] = usual ? COLUMN_T : COLUMN_U;
 	value[n] = -1;
 	glp_set_mat_row(lp, row + 1, n, index, value);
 	glp_set_row_bnds(lp, row + 1, GLP_UP, 0, -fixed / run->ns);
 }
 
-/* All runs of a cell that are near its others. */
+/* All runs of a cell that are near its others; others are added to *@far. */
 static int add_cell(glp_prob *lp, const struct measure_cell *c,
-		    const double ns[FIT_TERMS])
+		    const double ns[FIT_TERMS], size_t *far)
 {
 	struct ratio r;
 	size_t i;
@@ -154,10 +173,13 @@ static int add_cell(glp_prob *lp, const struct measure_cell *c,
 	err = ratio_of(c->runs, c->n, ns, &r);
 	for (i = 0; i < c->n && !err; i++) {
 		const struct fit_run *run = &c->runs[i];
-		double off = run->ns / fit_predict(ns, run) - r.p50;
+		double expected = fit_predict(ns, run);
 
-		if (fabs(off) <= NEAR * r.sd + 0.001 &&
-		    run->ns <= FAR * fit_predict(ns, run))
+		if (fabs(run->ns / expected - r.mid) > r.near) {
+			++*far;
+			continue;
+		}
+		if (run->ns <= FAR * expected)
 			add_row(lp, run, ns[FIT_SYSCALL] *
 				run->count[FIT_SYSCALL], MARGIN, c->usual);
 	}
@@ -178,6 +200,8 @@ static glp_prob *program(const double ns[FIT_TERMS])
 	}
 	glp_set_col_bnds(lp, COLUMN_T, GLP_LO, 1, 0);
 	glp_set_obj_coef(lp, COLUMN_T, 1);
+	glp_set_col_bnds(lp, COLUMN_U, GLP_LO, 1, 0);
+	glp_set_obj_coef(lp, COLUMN_U, U_WEIGHT);
 	return lp;
 }
 
@@ -186,19 +210,24 @@ int cover(const struct measure *m, const double ns[FIT_TERMS],
 {
 	double price[FIT_TERMS] = { [FIT_SYSCALL] = ceil(ns[FIT_SYSCALL]) };
 	glp_prob *lp = program(ns);
+	size_t i, far = 0, all = 0;
 	glp_smcp how;
-	size_t i;
 	int t, err = 0;
 
 	glp_init_smcp(&how);
 	how.msg_lev = GLP_MSG_OFF;
-	for (i = 0; i < m->nr && !err; i++)
-		err = add_cell(lp, &m->cells[i], ns);
+	for (i = 0; i < m->nr && !err; i++) {
+		err = add_cell(lp, &m->cells[i], ns, &far);
+		all += m->cells[i].n;
+	}
 	if (!err && (!glp_get_num_rows(lp) || glp_simplex(lp, &how) ||
 		     glp_get_status(lp) != GLP_OPT))
 		err = -EINVAL;
 	for (t = FIT_SYSCALL + 1; t < FIT_TERMS && !err; t++)
 		price[t] = ceil(glp_get_col_prim(lp, column(t)));
 	glp_delete_prob(lp);
-	return err ? err : cover_judge(m, price, c);
+	if (!err)
+		err = cover_judge(m, price, c);
+	c->noise = all ? (double)far / (double)all : 0;
+	return err;
 }

@@ -7,10 +7,12 @@
  *
  *	expected >= measured			for every run of every shape,
  *	expected <= t * measured		for every run of a usual shape,
- *	t as small as it can be.
+ *	expected <= u * measured		for every other run,
+ *	t as small as it can be, and then u.
  *
  * Runs that are far from the others of their shape, size, way and state do not
- * count: something else ran meanwhile.
+ * count: something else ran meanwhile. How many that are tells how busy the
+ * machine was.
  */
 #ifndef BRUMM_COVER_H
 #define BRUMM_COVER_H
@@ -26,6 +28,7 @@
  * @usual_most: the same as @most, of the usual shapes only
  * @spread: standard deviation of measured / expected of the usual shapes
  * @p99: 99th percentile of that
+ * @noise: share of runs far from the others that are alike; of cover() only
  * @above: share of all runs that took longer than expected
  */
 struct cover {
@@ -36,7 +39,11 @@ struct cover {
 	double spread;
 	double p99;
 	double above;
+	double noise;
 };
+
+/* With so much of it the prices are good for little. */
+#define COVER_NOISE_MOST	0.25
 
 /*
  * @ns: the fitted terms, by which runs are found to be far from the others; of

@@ -86,11 +86,6 @@ static int plan(const struct measure_options *o, struct measure *m)
 					     !(kinds[k].first || kinds[k].copies > 0)))
 						add_cell(m, &kinds[k], list[i],
 							 ways[w], s);
-	for (i = 0; i < m->nr; i++) {
-		m->cells[i].runs = calloc(o->repeat, sizeof(struct fit_run));
-		if (!m->cells[i].runs)
-			return -ENOMEM;
-	}
 	return 0;
 }
 
@@ -192,7 +187,8 @@ int measure_once(const struct measure_options *o, const struct measure *m,
 	if (!err) {
 		run->ns = (double)took.wall_ns;
 		if (c->by == SHAPE_BY_RECLAIM)
-			run->ns -= m->reclaim.p50;
+			/* Of nothing, most wait for a tick. */
+			run->ns -= m->reclaim.min;
 		else
 			run->count[FIT_SYSCALL] = 1;
 	}
@@ -272,27 +268,51 @@ static int measure_empty_reclaim(int group, struct summary *s)
 	return err;
 }
 
-int measure(const struct measure_options *o, struct measure *m)
+/* The room for more runs of each cell. */
+static int more_room(struct measure *m, unsigned int more)
+{
+	size_t i;
+
+	for (i = 0; i < m->nr; i++) {
+		struct measure_cell *c = &m->cells[i];
+		void *runs = reallocarray(c->runs, c->n + more, sizeof(*c->runs));
+
+		if (!runs)
+			return -ENOMEM;
+		c->runs = runs;
+	}
+	return 0;
+}
+
+int measure_more(const struct measure_options *o, struct measure *m)
 {
 	gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
 	unsigned int round;
+	int err = rng ? more_room(m, o->repeat) : -ENOMEM;
+
+	/* Other seeds than the last time. */
+	if (!err)
+		gsl_rng_set(rng, (unsigned long)((o->seed * 2 + 1) << 8 | m->turn++));
+	for (round = 0; round <= o->repeat && !err; round++)
+		err = run_round(o, m, rng, round);
+	if (rng)
+		gsl_rng_free(rng);
+	return err;
+}
+
+int measure(const struct measure_options *o, struct measure *m)
+{
 	int err;
 
 	*m = (struct measure){ 0 };
-	err = rng ? plan(o, m) : -ENOMEM;
+	err = plan(o, m);
 	if (!err)
 		err = measure_call(&m->syscall);
 	if (!err)
 		err = measure_empty_reclaim(o->group, &m->reclaim);
 	if (!err)
-		gsl_rng_set(rng, (unsigned long)(o->seed * 2 + 1));
-	for (round = 0; round <= o->repeat && !err; round++)
-		err = run_round(o, m, rng, round);
-	if (!err)
-		err = measure_flushes(m, o->quick ? 20 : 200);
-	if (rng)
-		gsl_rng_free(rng);
-	return err;
+		err = measure_more(o, m);
+	return err ? err : measure_flushes(m, o->quick ? 20 : 200);
 }
 
 struct fit_run *measure_runs(const struct measure *m, enum measure_state state,

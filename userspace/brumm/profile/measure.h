@@ -77,10 +77,13 @@ struct measure {
 	struct summary reclaim;	/* a write to brumm.reclaim, of nothing */
 	struct measure_flush *flush;
 	size_t nr_flush;
+	unsigned int turn;
 };
 
 /* 0, -EINTR on a signal, or another error; free it in any case. */
 int measure(const struct measure_options *o, struct measure *m);
+/* As many runs again, of the cells; the same. */
+int measure_more(const struct measure_options *o, struct measure *m);
 void measure_free(struct measure *m);
 
 /* One more run of a cell of @m, or of one that is like those. */

@@ -35,9 +35,12 @@ int result_fit(struct result *r)
 		if (r->states & 1u << s)
 			err = fit_state(r, s, &r->fit[s]);
 	}
-	if (!err && r->probed)
-		err = terms_compare(&r->terms, &r->m, r->all.ns);
 	return err ? err : cover(&r->m, r->all.ns, &r->cover);
+}
+
+bool result_busy(const struct result *r)
+{
+	return r->cover.noise > COVER_NOISE_MOST;
 }
 
 void result_free(struct result *r)
@@ -192,12 +195,12 @@ static json_t *cell_json(const struct measure_cell *c)
 
 static json_t *cover_json(const struct cover *c)
 {
-	return json_pack("{s:f, s:f, s:f, s:o, s:o, s:f, s:f, s:f}",
+	return json_pack("{s:f, s:f, s:f, s:o, s:o, s:f, s:f, s:f, s:f}",
 			 "least", c->least, "most", c->most,
 			 "usual_most", c->usual_most, "dearest", cell_json(c->dearest),
 			 "cheapest", cell_json(c->cheapest),
 			 "spread", c->spread, "p99", c->p99,
-			 "above", c->above);
+			 "above", c->above, "noise", c->noise);
 }
 
 /* Runs of a shape in short: what the prices say of it, and what it took. */
@@ -248,11 +251,12 @@ json_t *result_json(const struct result *r)
 	struct tm tm;
 
 	strftime(made, sizeof(made), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
-	return json_pack("{s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 			 "schema", PRICES_SCHEMA,
 			 "fingerprint", machine_fingerprint(),
 			 "made", made, "method", r->probed ? "probes" : "fit",
 			 "state", state_name(r->states),
+			 "busy", result_busy(r),
 			 "prices", prices_json(r->cover.price),
 			 "terms", r->probed ? probed_terms_json(&r->terms) :
 					      terms_json(r, &r->all),

@@ -31,6 +31,8 @@ struct result {
 /* Fits and prices. 0; -EINVAL: the runs do not tell the terms apart; -ENOMEM. */
 int result_fit(struct result *r);
 
+/* So many runs were disturbed that the prices are good for little. */
+bool result_busy(const struct result *r);
 void result_free(struct result *r);
 
 /* brumm-prices/1; NULL: no memory. */
