@@ -133,7 +133,7 @@ int cover_judge(const struct measure *m, const double price[FIT_TERMS],
 enum { COLUMN_T = FIT_TERMS, COLUMN_U, COLUMNS = COLUMN_U };
 
 /* So much less than t does u count. */
-#define U_WEIGHT	0.01
+#define U_WEIGHT	0.001
 
 /* Column of a term; those of the caller's side are no variables. */
 static int column(int t)

@@ -22,8 +22,8 @@
 /**
  * struct cover - prices that hold
  * @price: by term, whole ns
- * @least: lowest expected / measured, each shape by its quickest run
- * @most: highest, each by its median
+ * @least, @most: expected / measured, of all shapes, each where most of its runs
+ *	agree
  * @dearest, @cheapest: the shapes they are of
  * @usual_most: the same as @most, of the usual shapes only
  * @spread: standard deviation of measured / expected of the usual shapes

@@ -15,6 +15,8 @@
 #define PAGE		4096ull
 #define CALLS		1000u
 #define RECLAIMS	50u
+/* Some ticks. */
+#define SETTLE_NS	12000000
 
 const char *const measure_states[MEASURE_STATES] = {
 	[MEASURE_FRESH] = "fresh",
@@ -41,7 +43,7 @@ static const struct kind {
 	{ "random_ranges", SHAPE_RANDOM_RANGES, 0.25, 0, 0, false, false },
 	{ "range", SHAPE_RANGE, 1.0 / 64, 16, 0, false, false },
 	{ "first_pages", SHAPE_MANY_FRAMES, 0.5, 0, 0, true, false },
-	{ "bases", SHAPE_SINGLE_FRAME, 0, 0, 1.0 / 16, false, false },
+	{ MEASURE_BASES, SHAPE_SINGLE_FRAME, 0, 0, 1.0 / 16, false, false },
 };
 
 static const unsigned int sizes[] = { 256, 1024, 4096 };
@@ -110,6 +112,14 @@ static size_t cache_bytes(void)
 	return most > 0 ? (size_t)most : 8u << 20;
 }
 
+/* A reclaim soon after another waits for what that has left behind. */
+static void let_settle(void)
+{
+	const struct timespec nap = { .tv_nsec = SETTLE_NS };
+
+	nanosleep(&nap, NULL);
+}
+
 /* The machine does something else, and then nothing, for a while. */
 static int idle_away(bool quick)
 {
@@ -175,6 +185,8 @@ int measure_once(const struct measure_options *o, const struct measure *m,
 	int err = s ? brumm_group_id(o->group, &id) : -ENOMEM;
 
 	*run = (struct fit_run){ 0 };
+	if (c->by == SHAPE_BY_RECLAIM)
+		let_settle();
 	for (i = 0; i < c->copies && !err; i++)
 		err = make_copy(o, c, seed + i, id, &s[i], run);
 	if (!err && c->state == MEASURE_IDLE)
@@ -187,8 +199,7 @@ int measure_once(const struct measure_options *o, const struct measure *m,
 	if (!err) {
 		run->ns = (double)took.wall_ns;
 		if (c->by == SHAPE_BY_RECLAIM)
-			/* Of nothing, most wait for a tick. */
-			run->ns -= m->reclaim.min;
+			run->ns -= m->reclaim.p50;
 		else
 			run->count[FIT_SYSCALL] = 1;
 	}
@@ -258,8 +269,10 @@ static int measure_empty_reclaim(int group, struct summary *s)
 	int err = 0;
 
 	for (i = 0; i < RECLAIMS && !err; i++) {
-		uint64_t start = cli_now();
+		uint64_t start;
 
+		let_settle();
+		start = cli_now();
 		err = brumm_group_reclaim(group);
 		v[i] = (double)(cli_now() - start);
 	}
@@ -292,7 +305,8 @@ int measure_more(const struct measure_options *o, struct measure *m)
 
 	/* Other seeds than the last time. */
 	if (!err)
-		gsl_rng_set(rng, (unsigned long)((o->seed * 2 + 1) << 8 | m->turn++));
+		gsl_rng_set(rng, (unsigned long)(o->seed * 2 + 1 +
+						 ((uint64_t)m->turn++ << 24)));
 	for (round = 0; round <= o->repeat && !err; round++)
 		err = run_round(o, m, rng, round);
 	if (rng)
@@ -316,7 +330,7 @@ int measure(const struct measure_options *o, struct measure *m)
 }
 
 struct fit_run *measure_runs(const struct measure *m, enum measure_state state,
-			     size_t *n)
+			     bool bases, size_t *n)
 {
 	struct fit_run *runs;
 	size_t i, sum = 0;
@@ -328,7 +342,8 @@ struct fit_run *measure_runs(const struct measure *m, enum measure_state state,
 	for (i = 0; runs && i < m->nr; i++) {
 		const struct measure_cell *c = &m->cells[i];
 
-		if (state != MEASURE_STATES && c->state != state)
+		if ((state != MEASURE_STATES && c->state != state) ||
+		    !strcmp(c->name, MEASURE_BASES) != bases)
 			continue;
 		memcpy(runs + *n, c->runs, c->n * sizeof(*runs));
 		*n += c->n;

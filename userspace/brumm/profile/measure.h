@@ -94,8 +94,14 @@ int measure_once(const struct measure_options *o, const struct measure *m,
 /* By number of CPUs; called by measure(). */
 int measure_flushes(struct measure *m, unsigned int repeat);
 
-/* All runs of @m in @state, or of all states with MEASURE_STATES; allocated. */
+/* The shape that tells what a first mapping costs that has a tree of its own. */
+#define MEASURE_BASES	"bases"
+
+/*
+ * All runs of @m in @state, or of all states with MEASURE_STATES: those of bases,
+ * or all others; allocated.
+ */
 struct fit_run *measure_runs(const struct measure *m, enum measure_state state,
-			     size_t *n);
+			     bool bases, size_t *n);
 
 #endif /* BRUMM_MEASURE_H */

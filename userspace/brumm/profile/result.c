@@ -9,22 +9,50 @@
 #include "prices.h"
 #include "result.h"
 
+/*
+ * A first mapping costs next to nothing where it is one of many in a tree, and
+ * that of a tree of its own what finding and leaving the tree costs. It is priced
+ * as the latter, so the former must have no say in it.
+ */
+static int fit_lookup(struct result *r, enum measure_state state,
+		      struct fit *fit)
+{
+	struct fit_run *runs;
+	struct summary s;
+	double *v;
+	size_t n, i;
+
+	runs = measure_runs(&r->m, state, true, &n);
+	v = calloc(n + 1, sizeof(*v));
+	for (i = 0; runs && v && i < n; i++)
+		v[i] = (runs[i].ns - fit_predict(fit->ns, &runs[i])) /
+		       runs[i].count[FIT_LOOKUP];
+	if (runs && v && n) {
+		summarise(v, n, &s);
+		fit->ns[FIT_LOOKUP] = fmax(0, s.p50);
+		fit->error[FIT_LOOKUP] = s.error;
+	}
+	i = runs && v;
+	free(runs);
+	free(v);
+	return i ? 0 : -ENOMEM;
+}
+
 static int fit_state(struct result *r, enum measure_state state,
 		     struct fit *fit)
 {
-	double fixed[FIT_TERMS] = {
-		[FIT_SYSCALL] = r->m.syscall.p50,
-		[FIT_LOOKUP] = NAN, [FIT_MAP] = NAN, [FIT_PT] = NAN,
-		[FIT_DEEP] = NAN,
+	const double fixed[FIT_TERMS] = {
+		[FIT_SYSCALL] = r->m.syscall.p50, [FIT_LOOKUP] = 0,
+		[FIT_MAP] = NAN, [FIT_PT] = NAN, [FIT_DEEP] = NAN,
 	};
 	struct fit_run *runs;
 	size_t n;
 	int err;
 
-	runs = measure_runs(&r->m, state, &n);
+	runs = measure_runs(&r->m, state, false, &n);
 	err = runs ? fit_terms(runs, n, fixed, fit) : -ENOMEM;
 	free(runs);
-	return err;
+	return err ? err : fit_lookup(r, state, fit);
 }
 
 int result_fit(struct result *r)
