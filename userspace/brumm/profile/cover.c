@@ -19,6 +19,8 @@
  * did: a reclaim that comes soon after another waits for a tick or two.
  */
 #define FAR	3.0
+/* Where that many were disturbed, whole shapes were; the fit is robust. */
+#define FAR_BUSY	1.5
 /* Runs that are yet to come are not the same. */
 #define MARGIN	1.05
 /* Of a normal distribution: standard deviation / median absolute deviation. */
@@ -162,7 +164,7 @@ static void add_row(glp_prob *lp, const struct fit_run *run, double fixed,
 
 /* All runs of a cell that are near its others; others are added to *@far. */
 static int add_cell(glp_prob *lp, const struct measure_cell *c,
-		    const double ns[FIT_TERMS], size_t *far)
+		    const double ns[FIT_TERMS], double most, size_t *far)
 {
 	struct ratio r;
 	size_t i;
@@ -179,7 +181,7 @@ static int add_cell(glp_prob *lp, const struct measure_cell *c,
 			++*far;
 			continue;
 		}
-		if (run->ns <= FAR * expected)
+		if (run->ns <= most * expected)
 			add_row(lp, run, ns[FIT_SYSCALL] *
 				run->count[FIT_SYSCALL], MARGIN, c->usual);
 	}
@@ -205,10 +207,10 @@ static glp_prob *program(const double ns[FIT_TERMS])
 	return lp;
 }
 
-int cover(const struct measure *m, const double ns[FIT_TERMS],
-	  struct cover *c)
+/* Prices, from the runs that take at most @most times what is fitted. */
+static int solve(const struct measure *m, const double ns[FIT_TERMS],
+		 double most, double price[FIT_TERMS], double *noise)
 {
-	double price[FIT_TERMS] = { [FIT_SYSCALL] = ceil(ns[FIT_SYSCALL]) };
 	glp_prob *lp = program(ns);
 	size_t i, far = 0, all = 0;
 	glp_smcp how;
@@ -217,17 +219,30 @@ int cover(const struct measure *m, const double ns[FIT_TERMS],
 	glp_init_smcp(&how);
 	how.msg_lev = GLP_MSG_OFF;
 	for (i = 0; i < m->nr && !err; i++) {
-		err = add_cell(lp, &m->cells[i], ns, &far);
+		err = add_cell(lp, &m->cells[i], ns, most, &far);
 		all += m->cells[i].n;
 	}
 	if (!err && (!glp_get_num_rows(lp) || glp_simplex(lp, &how) ||
 		     glp_get_status(lp) != GLP_OPT))
 		err = -EINVAL;
+	price[FIT_SYSCALL] = ceil(ns[FIT_SYSCALL]);
 	for (t = FIT_SYSCALL + 1; t < FIT_TERMS && !err; t++)
 		price[t] = ceil(glp_get_col_prim(lp, column(t)));
 	glp_delete_prob(lp);
+	*noise = all ? (double)far / (double)all : 0;
+	return err;
+}
+
+int cover(const struct measure *m, const double ns[FIT_TERMS],
+	  struct cover *c)
+{
+	double price[FIT_TERMS], noise;
+	int err = solve(m, ns, FAR, price, &noise);
+
+	if (!err && noise > COVER_NOISE_MOST)
+		err = solve(m, ns, FAR_BUSY, price, &noise);
 	if (!err)
 		err = cover_judge(m, price, c);
-	c->noise = all ? (double)far / (double)all : 0;
+	c->noise = noise;
 	return err;
 }

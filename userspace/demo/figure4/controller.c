@@ -186,6 +186,12 @@ static void who_pays(struct scene *s, const char *when)
 	story_time("charged", key, service);
 }
 
+/* A page that the tenant passes on was mapped to the tenant before. */
+static uint64_t price_passed_on(const struct scene *s)
+{
+	return s->price_map + s->price_pt + s->price_deep;
+}
+
 static bool use_memory(struct scene *s)
 {
 	uint64_t before, memory;
@@ -220,7 +226,7 @@ static bool use_memory(struct scene *s)
 	story_expect(!err && !r.err && r.done == LOAD_SHARED,
 		     "the service reads in them what the tenant wrote");
 	story_expect(current_ns(s->g_tenant) - before ==
-			     LOAD_SHARED * (s->price_map + s->price_pt) &&
+			     LOAD_SHARED * price_passed_on(s) &&
 		     !current_ns(s->g_service),
 		     "the tenant pays for these mappings, too; the service, where they are, pays nothing");
 	who_pays(s, "shared");
@@ -229,7 +235,7 @@ static bool use_memory(struct scene *s)
 
 static bool overdraw(struct scene *s, uint64_t *accepted)
 {
-	uint64_t peak = 0, budget, now, one = s->price_map + s->price_pt;
+	uint64_t peak = 0, budget, now, one = price_passed_on(s);
 	struct brumm_group_events ev = { 0 };
 	struct report r;
 	int err;

@@ -116,7 +116,7 @@ struct scene {
 	struct actor memory, service, tenant;
 	struct brumm_control *control;
 	int g_top, g_memory, g_service, g_tenant;
-	uint64_t price_map, price_pt, price_lookup;
+	uint64_t price_lookup, price_map, price_pt, price_deep;
 };
 
 #define TOP	"brumm-demo"

@@ -53,8 +53,8 @@ static int run_profile(const char *program, const char *file)
 	if (!pid) {
 		if (!freopen("/dev/null", "w", stdout))
 			_exit(1);
-		execl(program, program, "profile", "--quick", "--no-set",
-		      "--output", file, NULL);
+		execl(program, program, "profile", "--quick", "--method", "fit",
+		      "--no-set", "--output", file, NULL);
 		_exit(127);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
@@ -64,11 +64,12 @@ static int run_profile(const char *program, const char *file)
 
 static int set_prices(struct scene *s, json_t *prices)
 {
-	static const char *const kinds[] = { "lookup", "map", "pt" };
-	struct brumm_price price[3];
+	static const char *const kinds[] = { "lookup", "map", "pt", "deep" };
+	enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
+	struct brumm_price price[KINDS];
 	size_t i;
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < KINDS; i++) {
 		json_t *ns = json_object_get(prices, kinds[i]);
 
 		if (!json_is_integer(ns))
@@ -81,7 +82,8 @@ static int set_prices(struct scene *s, json_t *prices)
 	s->price_lookup = price[0].ns;
 	s->price_map = price[1].ns;
 	s->price_pt = price[2].ns;
-	return brumm_group_set_prices(s->g_top, price, 3);
+	s->price_deep = price[3].ns;
+	return brumm_group_set_prices(s->g_top, price, KINDS);
 }
 
 bool profile(struct scene *s, const char *program)
@@ -99,9 +101,9 @@ bool profile(struct scene *s, const char *program)
 	unlink(file);
 	err = set_prices(s, json_object_get(doc, "prices"));
 	json_decref(doc);
-	story_say("to take back: a first mapping costs %s, each mapping %s, each page %s",
+	story_say("to take back: a first mapping costs %s, each mapping %s, one passed on %s more, each page %s",
 		  show_time(s->price_lookup), show_time(s->price_map),
-		  show_time(s->price_pt));
+		  show_time(s->price_deep), show_time(s->price_pt));
 	return story_expect(!err, "these are now the prices (brumm.price)");
 }
 
