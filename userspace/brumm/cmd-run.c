@@ -136,8 +136,22 @@ static int write_json(const char *path, json_t *j)
 	return err;
 }
 
-/* Ends what the command left, and tells. Sets @done if nothing is left. */
-static int finish(struct run *r, int code, int status, uint64_t ran, bool *done)
+/* Waits for what has ended. The number of a guard that has is another's soon. */
+static void wait_for_ended(pid_t *guard)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		if (pid == *guard)
+			*guard = 0;
+}
+
+/*
+ * Ends what the command left, and tells. Clears @done if something is left, or
+ * may be.
+ */
+static int finish(struct run *r, int code, int status, uint64_t ran,
+		  pid_t *guard, bool *done)
 {
 	struct teardown t = { .opts = &r->opts };
 	uint64_t peak = BRUMM_NO_LIMIT;
@@ -149,13 +163,14 @@ static int finish(struct run *r, int code, int status, uint64_t ran, bool *done)
 		return code;
 	}
 	brumm_group_peak(r->group, &peak);
-	if (target_open_group(r->group, &t.target) || teardown_look(&t))
+	if (target_open_group(r->group, &t.target) || teardown_look(&t)) {
+		*done = false;
 		return code ? code : RUN_OWN_ERROR;
+	}
 	sigprocmask(SIG_SETMASK, &r->mask, NULL);
 	cli_catch_signals();
 	teardown_do(&t);
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
+	wait_for_ended(guard);
 	ended = teardown_status(&t);
 	*done = !t.sig;
 	if (r->json && write_json(r->json, report_json(r, &t, status, ran, peak)))
@@ -201,7 +216,8 @@ int cmd_run(int argc, char **argv)
 		cli_fail(guard, "fork");
 	start = cli_now();
 	code = guard < 0 ? RUN_OWN_ERROR : supervise(&r, &status);
-	code = finish(&r, code, guard < 0 ? -1 : status, cli_now() - start, &done);
+	code = finish(&r, code, guard < 0 ? -1 : status, cli_now() - start,
+		      &guard, &done);
 	/* Who interrupts our waiting leaves that to the guard. */
 	if (done)
 		guard_end(guard);
