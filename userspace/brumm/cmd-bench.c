@@ -45,6 +45,12 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
+/* What a plan may say, be it by options or by a file. */
+#define MOST_REPEAT	1000000
+#define MOST_SIZE	(1u << 26)
+#define MOST_RANGE	(1ull << 42)
+#define MOST_CPUS	1024
+
 static uint64_t number(struct argp_state *state, const char *arg, uint64_t max)
 {
 	uint64_t v;
@@ -64,22 +70,34 @@ static void sizes(struct argp_state *state, char *arg, struct bench_plan *p)
 	     word = strtok_r(NULL, ",", &save)) {
 		if (p->nr_sizes == BENCH_SIZES)
 			argp_error(state, "more than %u sizes", BENCH_SIZES);
-		p->sizes[p->nr_sizes++] = number(state, word, 1u << 26);
+		p->sizes[p->nr_sizes++] = number(state, word, MOST_SIZE);
 	}
 	if (!p->nr_sizes)
 		argp_error(state, "no size");
 }
 
-static enum shape_by by(struct argp_state *state, const char *arg)
+/* False: @name takes nothing back. */
+static bool find_by(const char *name, enum shape_by *by)
 {
 	unsigned int i;
 
-	for (i = 0; i < nr_bench_by; i++)
-		if (i != SHAPE_BY_MUNMAP && !strcmp(arg, bench_by[i]))
-			return i;
-	argp_error(state, "'%s' takes nothing back; use unmap, unmap-self, reclaim or close",
-		   arg);
-	return 0;
+	for (i = 0; i < nr_bench_by; i++) {
+		if (i == SHAPE_BY_MUNMAP || strcmp(name, bench_by[i]))
+			continue;
+		*by = i;
+		return true;
+	}
+	return false;
+}
+
+static enum shape_by by(struct argp_state *state, const char *arg)
+{
+	enum shape_by by = SHAPE_BY_UNMAP;
+
+	if (!find_by(arg, &by))
+		argp_error(state, "'%s' takes nothing back; use unmap, unmap-self, reclaim or close",
+			   arg);
+	return by;
 }
 
 static int add_name(struct bench_plan *p, const char *name)
@@ -101,19 +119,19 @@ static error_t parse_plan(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case OPT_REPEAT:
-		p->repeat = (unsigned int)number(state, arg, 1000000);
+		p->repeat = (unsigned int)number(state, arg, MOST_REPEAT);
 		break;
 	case OPT_SIZE:
 		sizes(state, arg, p);
 		break;
 	case OPT_RANGE:
-		p->range = number(state, arg, 1ull << 42);
+		p->range = number(state, arg, MOST_RANGE);
 		if (p->range % BENCH_PAGE)
 			argp_error(state, "'%s' is not a size in whole pages", arg);
 		p->range /= BENCH_PAGE;
 		break;
 	case OPT_CPUS:
-		p->cpus = (unsigned int)number(state, arg, 1024);
+		p->cpus = (unsigned int)number(state, arg, MOST_CPUS);
 		break;
 	case OPT_SEED:
 		p->seed = number(state, arg, UINT32_MAX);
@@ -225,7 +243,8 @@ static int plan_lists(struct bench_plan *p, const json_t *names,
 		    add_name(p, json_string_value(j)))
 			return -EINVAL;
 	json_array_foreach(list, i, j) {
-		if (json_integer_value(j) < 1 || i == BENCH_SIZES)
+		if (json_integer_value(j) < 1 ||
+		    json_integer_value(j) > MOST_SIZE || i == BENCH_SIZES)
 			return -EINVAL;
 		p->sizes[p->nr_sizes++] = (uint64_t)json_integer_value(j);
 	}
@@ -238,7 +257,6 @@ static int plan_from(struct bench_plan *p, json_t *all)
 	json_t *names, *list;
 	json_int_t range, seed;
 	const char *how;
-	unsigned int i;
 	int cpus, repeat, touch, fifo = 0;
 
 	if (json_unpack(json_object_get(all, "plan"),
@@ -246,7 +264,9 @@ static int plan_from(struct bench_plan *p, json_t *all)
 			"benchmarks", &names, "sizes", &list, "range_pages",
 			&range, "cpus", &cpus, "repeat", &repeat, "seed", &seed,
 			"by", &how, "touch", &touch, "fifo", &fifo) ||
-	    range < 1 || cpus < 1 || repeat < 1)
+	    range < 1 || range > (json_int_t)(MOST_RANGE / BENCH_PAGE) ||
+	    cpus < 1 || repeat < 1 || repeat > MOST_REPEAT ||
+	    !find_by(how, &p->by))
 		return -EINVAL;
 	p->range = (uint64_t)range;
 	p->cpus = (unsigned int)cpus;
@@ -254,9 +274,6 @@ static int plan_from(struct bench_plan *p, json_t *all)
 	p->seed = (uint64_t)seed;
 	p->touch = touch;
 	p->fifo = fifo;
-	for (i = 0; i < nr_bench_by; i++)
-		if (!strcmp(how, bench_by[i]))
-			p->by = i;
 	return plan_lists(p, names, list);
 }
 
@@ -311,7 +328,7 @@ static bool tolerable(struct bench_store *store, const struct bench_task *t,
 		return false;
 	list = json_object_get(all, "left_out");
 	json_array_foreach(list, i, what)
-		if (!strcmp(json_string_value(json_object_get(what, "bench")),
+		if (!strcmp(json_string_value(json_object_get(what, "bench")) ?: "",
 			    t->bench->name))
 			return true;
 	progress(NULL, NULL, 0, 0);
@@ -428,6 +445,15 @@ static int check_resumed(const json_t *all, const struct bench_env *env)
 	return err;
 }
 
+static int check_cpus(const struct bench_plan *p, const struct bench_env *env)
+{
+	if (p->cpus <= env->nr_cpus)
+		return 0;
+	cli_error("%u CPUs are more than the %u that this program may use",
+		  p->cpus, env->nr_cpus);
+	return -EINVAL;
+}
+
 static int start(const struct args *a, struct bench_plan *p,
 		 struct bench_env *env, struct bench_store **store)
 {
@@ -435,11 +461,9 @@ static int start(const struct args *a, struct bench_plan *p,
 
 	if (!p->cpus)
 		p->cpus = env->nr_cpus;
-	if (p->cpus > env->nr_cpus) {
-		cli_error("%u CPUs are more than the %u that this program may use",
-			  p->cpus, env->nr_cpus);
-		return -EINVAL;
-	}
+	err = check_cpus(p, env);
+	if (err)
+		return err;
 	err = a->prices ? bench_prices_read(env, a->prices) : 0;
 	if (err)
 		return err;
@@ -475,6 +499,8 @@ static int go_on(const struct args *a, struct bench_plan *p,
 		cli_error("%s: does not say what was to be done", a->resume);
 	if (!err)
 		err = check_resumed(all, env);
+	if (!err)
+		err = check_cpus(p, env);
 	/* All of a file is predicted by the same prices. */
 	bench_prices_from(env, json_object_get(all, "prices"));
 	if (err)
