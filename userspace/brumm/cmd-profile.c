@@ -253,8 +253,9 @@ static int run_trial(const struct args *a, int root, struct result *r)
 	end_progress();
 	err = err ? measure_failed(err) : run_probes(a, &o, r);
 out:
-	close(o.group);
+	/* As long as it is locked: or else it may be another's already. */
 	brumm_group_remove(TRIAL_GROUP);
+	close(o.group);
 	return err;
 }
 
