@@ -137,7 +137,9 @@ void mapdb_op_wait(struct mapdb_op *op, struct mapdb_frames *f)
  *
  * Who cuts at his own expense must afford it, who takes back from others need
  * not: the limits that are kept are those which hold for @sp as well. Charged
- * at once, while @n keeps its sponsor from going; then the charge does.
+ * at once, while @n keeps its sponsor from going; then the charge does. What
+ * the operation started from may have gone since, so that only an SRCU read
+ * section from before that on, see map.c, keeps @sp.
  *
  * Return: 0, -EDQUOT, -EBUSY.
  */
@@ -150,6 +152,7 @@ int mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
 
 	if (!sp || !n->pays_map)
 		return 0;
+	WARN_ON_ONCE(!srcu_read_lock_held(mapdb_charging));
 	t = tally_find(op->credit, mapdb_payer(n));
 	/* There is a spare one for the usual case of one sponsor. */
 	if (!t && !op->spare_tally)

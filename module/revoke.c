@@ -519,8 +519,9 @@ static int reserve_holes(struct mapdb_op *op, struct mapdb_space *s, u32 start,
 	struct mapdb_walk *w = mapdb_walk_alloc(GFP_KERNEL | __GFP_NOFAIL);
 	struct mapdb_node *n, *last;
 	u32 lo, hi, at = start;
-	int err = 0;
+	int err = 0, srcu;
 
+	srcu = mapdb_charge_begin();
 	while (!err) {
 		struct mapdb_frames *f;
 
@@ -539,6 +540,7 @@ static int reserve_holes(struct mapdb_op *op, struct mapdb_space *s, u32 start,
 		mapdb_frames_unlock(f);
 		cond_resched();
 	}
+	mapdb_charge_end(srcu);
 	mapdb_walk_free(w);
 	return err;
 }

@@ -357,8 +357,9 @@ static int reserve_cuts(struct mapdb_op *op, struct mapdb_walk *w,
 {
 	struct mapdb_node *n, *last;
 	u32 lo, hi, at = start;
-	int err = 0;
+	int err = 0, srcu;
 
+	srcu = mapdb_charge_begin();
 	while (!err) {
 		struct mapdb_sponsor *sp;
 		struct mapdb_lineage *l;
@@ -392,6 +393,7 @@ static int reserve_cuts(struct mapdb_op *op, struct mapdb_walk *w,
 		mapdb_frames_unlock(f);
 		cond_resched();
 	}
+	mapdb_charge_end(srcu);
 	return err;
 }
 

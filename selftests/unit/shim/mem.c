@@ -255,6 +255,12 @@ void srcu_read_unlock(struct srcu_struct *s, int index)
 	shim_preempt();
 }
 
+/* There is one that matters. */
+bool srcu_read_lock_held(const struct srcu_struct *s)
+{
+	return shim_current->srcu;
+}
+
 #ifndef SHIM_THREADS
 static bool srcu_drained(void *arg)
 {

@@ -116,6 +116,7 @@ int init_srcu_struct(struct srcu_struct *s);
 void cleanup_srcu_struct(struct srcu_struct *s);
 int srcu_read_lock(struct srcu_struct *s);
 void srcu_read_unlock(struct srcu_struct *s, int index);
+bool srcu_read_lock_held(const struct srcu_struct *s);
 void synchronize_srcu(struct srcu_struct *s);
 
 #endif /* SHIM_MEM_H */
