@@ -112,8 +112,7 @@ static size_t cache_bytes(void)
 	return most > 0 ? (size_t)most : 8u << 20;
 }
 
-/* A reclaim soon after another waits for what that has left behind. */
-static void let_settle(void)
+void measure_settle(void)
 {
 	const struct timespec nap = { .tv_nsec = SETTLE_NS };
 
@@ -186,7 +185,7 @@ int measure_once(const struct measure_options *o, const struct measure *m,
 
 	*run = (struct fit_run){ 0 };
 	if (c->by == SHAPE_BY_RECLAIM)
-		let_settle();
+		measure_settle();
 	for (i = 0; i < c->copies && !err; i++)
 		err = make_copy(o, c, seed + i, id, &s[i], run);
 	if (!err && c->state == MEASURE_IDLE)
@@ -271,7 +270,7 @@ static int measure_empty_reclaim(int group, struct summary *s)
 	for (i = 0; i < RECLAIMS && !err; i++) {
 		uint64_t start;
 
-		let_settle();
+		measure_settle();
 		start = cli_now();
 		err = brumm_group_reclaim(group);
 		v[i] = (double)(cli_now() - start);

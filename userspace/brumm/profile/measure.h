@@ -91,6 +91,9 @@ int measure_once(const struct measure_options *o, const struct measure *m,
 		 const struct measure_cell *c, uint64_t seed,
 		 struct fit_run *run);
 
+/* A reclaim soon after another waits for what that has left behind: not so then. */
+void measure_settle(void);
+
 /* By number of CPUs; called by measure(). */
 int measure_flushes(struct measure *m, unsigned int repeat);
 

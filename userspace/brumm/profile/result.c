@@ -137,7 +137,7 @@ static json_t *parts_json(const struct terms *t)
 	static const char *const per[TERMS_PARTS] = {
 		[PART_LOOKUP] = "node", [PART_ZAP] = "page",
 		[PART_REMOVE] = "node", [PART_REST] = "unmap",
-		[PART_UNMAP] = "node",
+		[PART_FIXED] = "unmap", [PART_UNMAP] = "node",
 	};
 	json_t *j = json_object(), *one;
 	int k;

@@ -11,9 +11,8 @@
 #include "terms.h"
 #include "weighted.h"
 
-#define PAGE		4096ull
-/* UNMAPs of nothing, and of a base with one mapping. */
-#define NOTHINGS	200u
+/* Reclaims of nothing, and UNMAPs of a base with one mapping. */
+#define NOTHINGS	20u
 #define SMALLS		50u
 /* Batches of an UNMAP: more than those of the largest shape. */
 #define BATCHES		256u
@@ -26,6 +25,7 @@ const char *const terms_parts[TERMS_PARTS] = {
 	[PART_ZAP] = "zap",
 	[PART_REMOVE] = "remove",
 	[PART_REST] = "rest",
+	[PART_FIXED] = "fixed",
 	[PART_UNMAP] = "unmap",
 };
 
@@ -40,7 +40,7 @@ struct batch {
 };
 
 /**
- * struct unmap - one UNMAP
+ * struct unmap - one UNMAP, or reclaim
  * @batch: what it did
  * @nr: so many
  * @pairs: of events within
@@ -63,9 +63,9 @@ struct unmap {
  * @t: where it goes
  * @tid: this task, as the kernel calls it
  * @now: the UNMAP that samples come of
- * @nothing: whole UNMAPs of nothing
- * @fixed: what an UNMAP takes whatever it finds
- * @fixed_ns, @map_ns: as far as they are known
+ * @nothing: whole reclaims of nothing
+ * @nothing_ns, @fixed_ns: as far as they are known
+ * @ns: the same of the terms
  * @term, @part: samples
  */
 struct phase {
@@ -73,8 +73,9 @@ struct phase {
 	struct terms *t;
 	uint32_t tid;
 	struct unmap now;
-	struct weighted nothing, fixed;
-	double fixed_ns, map_ns;
+	struct weighted nothing;
+	double nothing_ns, fixed_ns;
+	double ns[FIT_TERMS];
 	struct weighted term[FIT_TERMS];
 	struct weighted part[TERMS_PARTS];
 };
@@ -121,6 +122,10 @@ static int on_sample(void *arg, const struct event_sample *s)
 		if (b)
 			b->remove += net;
 		break;
+	case EVENT_RECLAIM:
+		u->whole = net - u->pairs * c->pair;
+		u->done = true;
+		break;
 	case EVENT_UNMAP:
 		u->whole = net - u->pairs * c->pair;
 		break;
@@ -154,22 +159,21 @@ static void watch(void *arg, bool begins)
 	probe_pause(ph->p, !begins);
 }
 
-static int unmap_nothings(struct phase *ph)
+static int reclaim_nothings(struct phase *ph, const struct measure_options *o)
 {
-	int w = brumm_open(0), err = w < 0 ? w : 0;
 	unsigned int i;
+	int err = 0;
 
 	for (i = 0; i < NOTHINGS && !err; i++) {
+		measure_settle();
 		watch(ph, true);
-		err = brumm_unmap(w, 0, PAGE, BRUMM_UNMAP_SELF, NULL);
+		err = brumm_group_reclaim(o->group);
 		watch(ph, false);
 		if (!err)
 			err = fetch(ph);
 		if (!err)
 			err = weighted_add(&ph->nothing, ph->now.whole, 1);
 	}
-	if (w >= 0)
-		close(w);
 	return err;
 }
 
@@ -189,8 +193,8 @@ static int unmap_smalls(struct phase *ph, const struct measure_options *o,
 		if (!err)
 			err = fetch(ph);
 		if (!err)
-			err = weighted_add(&ph->fixed, ph->now.rest +
-					   ph->now.last, 1);
+			err = weighted_add(&ph->part[PART_FIXED],
+					   ph->now.rest + ph->now.last, 1);
 	}
 	return err;
 }
@@ -218,110 +222,136 @@ static int add_parts(struct phase *ph, const struct unmap *u, double nodes)
 	return err;
 }
 
-/* @rest: of the UNMAP, by node. */
-static int add_maps(struct phase *ph, const struct unmap *u, double rest)
+/*
+ * @rest: of the UNMAP, by node. A batch with more pages than nodes frees frames:
+ * what it takes beyond its nodes is for its pages, once it is known of others what
+ * a node takes.
+ */
+static int add_batch(struct phase *ph, const struct batch *b, double rest)
 {
+	double own = b->lookup + b->remove + rest * b->nodes;
+	double zap = b->zap;
 	int err = 0;
-	size_t i;
 
-	for (i = 0; i < u->nr && !err; i++) {
-		const struct batch *b = &u->batch[i];
-
-		err = weighted_add(&ph->term[FIT_MAP], rest +
-				   (b->lookup + b->remove) / b->nodes, b->nodes);
-	}
-	return err;
+	if (b->pages <= b->nodes)
+		err = weighted_add(&ph->term[FIT_MAP], own / b->nodes, b->nodes);
+	else if (ph->ns[FIT_MAP] > 0)
+		zap += own - ph->ns[FIT_MAP] * b->nodes;
+	return err ? err : weighted_add(&ph->term[FIT_PT], zap / b->pages,
+					b->pages);
 }
 
-/* Trees come after the others, so that what a map takes is known. */
+/* What is left of @ns beyond the other terms, for each of @term. */
+static int add_beyond(struct phase *ph, const struct fit_run *run,
+		      enum fit_term term, double ns)
+{
+	struct fit_run others = *run;
+
+	others.count[FIT_SYSCALL] = others.count[term] = 0;
+	ns -= fit_predict(ph->ns, &others);
+	return weighted_add(&ph->term[term], ns / run->count[term],
+			    run->count[term]);
+}
+
 static int add_unmap(struct phase *ph, const struct fit_run *run)
 {
 	const struct unmap *u = &ph->now;
-	double nodes = 0, own = 0, rest;
+	double nodes = 0, rest;
 	size_t i;
 	int err;
 
-	for (i = 0; i < u->nr; i++) {
+	for (i = 0; i < u->nr; i++)
 		nodes += u->batch[i].nodes;
-		own += u->batch[i].lookup + u->batch[i].remove;
-	}
 	if (!nodes)
 		return -ENODATA;
+	if (run->count[FIT_LOOKUP] > 1)
+		return add_beyond(ph, run, FIT_LOOKUP, u->whole - ph->nothing_ns);
 	rest = u->rest + u->last - ph->fixed_ns;
 	err = add_parts(ph, u, nodes);
 	if (!err && run->count[FIT_DEEP] > 0)
-		err = weighted_add(&ph->term[FIT_DEEP],
-				   (own + rest - nodes * ph->map_ns) /
-				   run->count[FIT_DEEP], run->count[FIT_DEEP]);
-	else if (!err)
-		err = add_maps(ph, u, rest / nodes);
+		return add_beyond(ph, run, FIT_DEEP, u->whole - ph->fixed_ns);
+	for (i = 0; i < u->nr && !err; i++)
+		err = add_batch(ph, &u->batch[i], rest / nodes);
 	return err;
 }
 
-/* Cells that tell of trees, or the others; the first round finds all cold. */
-static int unmap_cells(struct phase *ph, const struct measure_options *o,
-		       const struct measure *m, bool trees)
+/* In this order, so that what others need is known. */
+enum stage { STAGE_FRAME, STAGE_FRAMES, STAGE_TREES, STAGE_BASES, STAGES };
+
+static bool is_of_stage(const struct measure_cell *c, enum stage stage)
+{
+	static const enum shape_kind kinds[] = {
+		[STAGE_FRAME] = SHAPE_SINGLE_FRAME,
+		[STAGE_FRAMES] = SHAPE_MANY_FRAMES,
+		[STAGE_TREES] = SHAPE_RANDOM_PAGES,
+	};
+
+	if (stage == STAGE_BASES)
+		return c->copies > 1;
+	return c->usual && c->by == SHAPE_BY_UNMAP_SELF &&
+	       c->spec.kind == kinds[stage];
+}
+
+/* The first round finds everything cold. */
+static int run_stage(struct phase *ph, const struct measure_options *o,
+		     const struct measure *m, enum stage stage)
 {
 	unsigned int round;
 	struct fit_run run;
 	size_t i;
-	int err = 0;
+	int err = 0, t;
 
 	for (round = 0; round <= o->repeat && !err; round++) {
 		for (i = 0; i < m->nr && !err; i++) {
-			const struct measure_cell *c = &m->cells[i];
-
-			if (!c->usual || c->by != SHAPE_BY_UNMAP_SELF ||
-			    (c->spec.kind == SHAPE_RANDOM_PAGES) != trees)
+			if (!is_of_stage(&m->cells[i], stage))
 				continue;
 			if (cli_signal())
 				return -EINTR;
-			err = measure_once(o, m, c, o->seed + round, &run);
+			err = measure_once(o, m, &m->cells[i],
+					   o->seed + round, &run);
 			if (!err)
 				err = fetch(ph);
 			if (!err && round)
 				err = add_unmap(ph, &run);
 		}
 	}
+	for (t = 0; t < FIT_TERMS; t++) {
+		struct summary s;
+
+		weighted_summarise(&ph->term[t], &s);
+		ph->ns[t] = s.n ? s.mean : 0;
+	}
 	return err;
 }
 
 /* ---- the whole ---------------------------------------------------------- */
 
-static int unmap_all(struct phase *ph, const struct measure_options *o,
-		     const struct measure *m)
+static int run_stages(struct phase *ph, const struct measure_options *o,
+		      const struct measure *m)
 {
+	int err = reclaim_nothings(ph, o), stage;
 	struct summary s;
-	int err = unmap_nothings(ph);
 
+	weighted_summarise(&ph->nothing, &s);
+	ph->nothing_ns = s.p50;
 	if (!err)
 		err = unmap_smalls(ph, o, m);
-	weighted_summarise(&ph->fixed, &s);
+	weighted_summarise(&ph->part[PART_FIXED], &s);
 	ph->fixed_ns = s.p50;
-	if (!err)
-		err = unmap_cells(ph, o, m, false);
-	weighted_summarise(&ph->term[FIT_MAP], &s);
-	ph->map_ns = s.mean;
-	return err ? err : unmap_cells(ph, o, m, true);
+	for (stage = 0; stage < STAGES && !err; stage++)
+		err = run_stage(ph, o, m, stage);
+	return err;
 }
 
 static void finish(struct phase *ph, const struct measure *m)
 {
 	struct terms *t = ph->t;
-	struct weighted *lookup = &ph->fixed;
-	struct summary nothing;
-	size_t i;
 	int k;
 
-	weighted_summarise(&ph->nothing, &nothing);
-	for (i = 0; i < lookup->n; i++)
-		lookup->v[i].mean -= nothing.p50;
-	weighted_summarise(lookup, &t->term[FIT_LOOKUP]);
-	weighted_summarise(&ph->term[FIT_MAP], &t->term[FIT_MAP]);
-	weighted_summarise(&ph->term[FIT_DEEP], &t->term[FIT_DEEP]);
+	for (k = 0; k < FIT_TERMS; k++)
+		t->far += weighted_summarise(&ph->term[k], &t->term[k]);
 	for (k = 0; k < TERMS_PARTS; k++)
-		t->far += weighted_summarise(&ph->part[k], &t->part[k]);
-	t->term[FIT_PT] = t->part[PART_ZAP];
+		weighted_summarise(&ph->part[k], &t->part[k]);
 	t->term[FIT_SYSCALL] = m->syscall;
 }
 
@@ -330,7 +360,6 @@ static void phase_free(struct phase *ph)
 	int k;
 
 	weighted_free(&ph->nothing);
-	weighted_free(&ph->fixed);
 	for (k = 0; k < FIT_TERMS; k++)
 		weighted_free(&ph->term[k]);
 	for (k = 0; k < TERMS_PARTS; k++)
@@ -369,7 +398,7 @@ static int run_phase(struct phase *ph, const struct measure_options *o,
 		err = probe_reset(ph->p);
 	probe_pause(ph->p, true);
 	if (!err)
-		err = unmap_all(ph, &mine, m);
+		err = run_stages(ph, &mine, m);
 	if (!err)
 		err = read_losses(ph->p, ph->t);
 	if (!err)

@@ -4,12 +4,11 @@
  * once more, and each sub-operation is timed in the kernel.
  *
  *	syscall	an UNMAP of nothing, from outside, without probes
- *	lookup	what an UNMAP that finds something takes beyond that, whatever
- *		it finds: of a base with one mapping, without its batch
  *	map	per node: lookup and remove of its batch, and its share of the
  *		rest of the UNMAP; of shapes without deep nodes
- *	deep	what a node in a tree takes beyond that
- *	pt	per page: zap of its batch
+ *	pt	per page: zap of its batch, and freeing what the batch frees
+ *	deep	what a node in a tree takes beyond a map
+ *	lookup	what a reclaim of trees of their own takes beyond these, per tree
  *
  * All of the usual shapes, mappings of one page. A figure by batch stands for
  * as many nodes or pages as the batch had.
@@ -26,6 +25,7 @@ enum terms_part {
 	PART_ZAP,		/* per page */
 	PART_REMOVE,		/* per node */
 	PART_REST,		/* per UNMAP */
+	PART_FIXED,		/* per UNMAP: whatever it finds; a part of the rest */
 	PART_UNMAP,		/* per node */
 	TERMS_PARTS,
 };
