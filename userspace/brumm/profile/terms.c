@@ -352,6 +352,11 @@ static void finish(struct phase *ph, const struct measure *m)
 		t->far += weighted_summarise(&ph->term[k], &t->term[k]);
 	for (k = 0; k < TERMS_PARTS; k++)
 		weighted_summarise(&ph->part[k], &t->part[k]);
+	/*
+	 * Whether frames are freed is a matter of the shape: pages do not differ
+	 * in that each for itself.
+	 */
+	t->term[FIT_PT].sd = t->part[PART_ZAP].sd;
 	t->term[FIT_SYSCALL] = m->syscall;
 }
 
