@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "teardown.h"
@@ -176,15 +177,25 @@ static int remove_one(int parent, const char *name, int group, void *arg)
 	return 0;
 }
 
+/* Not by its path: what is called like the mount may be two cgroups. */
+static int remove_itself(const struct target *t)
+{
+	int up = openat(t->group, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int err;
+
+	if (up < 0)
+		return -errno;
+	err = remove_one(up, strrchr(t->name, '/') + 1, t->group, NULL);
+	close(up);
+	return err;
+}
+
 static int remove_all(const struct teardown *t)
 {
-	char path[PATH_MAX];
 	int err = groups_walk(t->target.group, remove_one, NULL);
 
 	if (!err)
-		err = brumm_group_path(t->target.name, path, sizeof(path));
-	if (!err && rmdir(path) && errno != ENOENT)
-		err = -errno;
+		err = remove_itself(&t->target);
 	/* Somebody else was faster. */
 	return err == -ENOENT ? 0 : err;
 }
