@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -121,15 +122,21 @@ static void open_own_group(struct target *t)
 	t->name[0] = '\0';
 }
 
+static int no_process(pid_t pid)
+{
+	cli_error("no process %d; if a cgroup is meant: /%d", pid, pid);
+	return EXIT_ERROR;
+}
+
 static int open_pid(pid_t pid, struct target *t)
 {
+	struct pollfd p = { .events = POLLIN };
+
 	t->init_fd = pidfd_open(pid, 0);
 	if (t->init_fd < 0) {
 		if (errno == ESRCH || errno == EINVAL)
-			cli_error("no process %d; if a cgroup is meant: /%d",
-				  pid, pid);
-		else
-			cli_fail(errno, "process %d", pid);
+			return no_process(pid);
+		cli_fail(errno, "process %d", pid);
 		return EXIT_ERROR;
 	}
 	t->ns = task_ns(pid);
@@ -143,7 +150,9 @@ static int open_pid(pid_t pid, struct target *t)
 	}
 	t->init = pid;
 	open_own_group(t);
-	return EXIT_FINE;
+	/* As long as it runs, what was read by the number is of no other. */
+	p.fd = t->init_fd;
+	return poll(&p, 1, 0) ? no_process(pid) : EXIT_FINE;
 }
 
 int target_open(const char *arg, struct target *t)
