@@ -249,6 +249,9 @@ static void file(void **state)
 		  -EBADMSG);
 	read_text(path, "{\"schema\": \"brumm-prices/1\", \"fingerprint\": {}, \"prices\": {\"syscall\": 1, \"lookup\": 1, \"map\": -1, \"pt\": 1, \"deep\": 1}}",
 		  -EBADMSG);
+	/* What costs nothing is bounded by no budget. */
+	read_text(path, "{\"schema\": \"brumm-prices/1\", \"fingerprint\": {}, \"prices\": {\"syscall\": 1, \"lookup\": 1, \"map\": 1, \"pt\": 0, \"deep\": 1}}",
+		  -EBADMSG);
 	read_text(path, "{\"schema\": \"brumm-prices/1\", \"fingerprint\": {}, \"prices\": {\"syscall\": 1, \"lookup\": 1, \"map\": 1}}",
 		  -EBADMSG);
 	read_text(path, "{\"schema\": \"brumm-prices/1\", \"fingerprint\": {}, \"prices\": {\"syscall\": 1, \"lookup\": 1, \"map\": 1, \"pt\": 1, \"deep\": 1}}",

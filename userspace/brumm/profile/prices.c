@@ -19,6 +19,12 @@ static json_t *price_of(const json_t *doc, int term)
 			       fit_names[term]);
 }
 
+/* What is free of charge is not bounded by any budget. */
+static json_int_t least(int term)
+{
+	return term == FIT_SYSCALL ? 0 : 1;
+}
+
 int prices_get(const json_t *doc, double ns[FIT_TERMS])
 {
 	int t;
@@ -26,7 +32,7 @@ int prices_get(const json_t *doc, double ns[FIT_TERMS])
 	for (t = 0; t < FIT_TERMS; t++) {
 		const json_t *j = price_of(doc, t);
 
-		if (!json_is_integer(j) || json_integer_value(j) < 0)
+		if (!json_is_integer(j) || json_integer_value(j) < least(t))
 			return -EBADMSG;
 		ns[t] = (double)json_integer_value(j);
 	}
@@ -111,7 +117,10 @@ int prices_write(const char *path, const json_t *doc)
 	n = snprintf(temp, sizeof(temp), ".%s.%d", name, getpid());
 	if (!*name || n < 0 || (size_t)n >= sizeof(temp))
 		err = -EINVAL;
-	fd = err ? -1 : openat(folder, temp, O_WRONLY | O_CREAT | O_TRUNC |
+	/* Of a dead process of that number, or put there by somebody else. */
+	if (!err)
+		unlinkat(folder, temp, 0);
+	fd = err ? -1 : openat(folder, temp, O_WRONLY | O_CREAT | O_EXCL |
 					     O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (!err && fd < 0)
 		err = -errno;

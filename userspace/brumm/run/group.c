@@ -99,11 +99,27 @@ static int set_budget(const struct run *r)
 	return 0;
 }
 
+/* What somebody else made, with all below it, is not ours to remove. */
+static void keep_if_there(struct run *r)
+{
+	int group = brumm_group_open(r->name);
+
+	if (group < 0)
+		return;
+	close(group);
+	if (!r->opts.keep && !r->quiet)
+		cli_error("%s: was there before, and stays; its other settings hold",
+			  r->name);
+	r->opts.keep = true;
+}
+
 int run_make_group(struct run *r)
 {
-	int err = brumm_group_create(r->name);
 	bool bare;
+	int err;
 
+	keep_if_there(r);
+	err = brumm_group_create(r->name);
 	if (err == -ENOTSUP || err == -EIO) {
 		bare = err == -ENOTSUP;
 		err = make_bare(r->name);
