@@ -165,7 +165,7 @@ static void try_all(const struct trial *t)
 	unsigned int nth, misses = 0, failed = 0, survived = 0;
 
 	faults_prepare();
-	for (nth = 1; misses < NTH_MISSES && nth < NTH_MAX; nth++) {
+	for (nth = 1; misses < NTH_MISSES && nth < NTH_MAX;) {
 		struct stage s;
 		bool reached;
 		int ret;
@@ -175,11 +175,8 @@ static void try_all(const struct trial *t)
 		ret = t->run(&s);
 		reached = nth_reached();
 		judge(&s, t, ret, nth);
-		if (!reached) {
+		if (!reached)
 			CHECK(ret >= 0);
-			misses++;
-			nth--;
-		}
 		failed += reached && ret < 0;
 		survived += reached && ret >= 0;
 		if (ret > 2)
@@ -187,6 +184,10 @@ static void try_all(const struct trial *t)
 		stage_strike(&s);
 		if (tap_failures() > 5)
 			tap_stop();
+		if (reached)
+			nth++;
+		else
+			misses++;
 	}
 	tap_diag("%u faults: %u refused, %u survived", nth - 1, failed,
 		 survived);
@@ -372,7 +373,7 @@ static void try_new_group(void)
 	unsigned int nth, misses = 0;
 
 	faults_prepare();
-	for (nth = 1; misses < NTH_MISSES && nth < NTH_MAX; nth++) {
+	for (nth = 1; misses < NTH_MISSES && nth < NTH_MAX;) {
 		int cg = cg_make("t/fresh"), w;
 		bool reached;
 
@@ -392,10 +393,10 @@ static void try_new_group(void)
 		}
 		close(cg);
 		cg_remove("t/fresh");
-		if (!reached) {
+		if (reached)
+			nth++;
+		else
 			misses++;
-			nth--;
-		}
 		STOP_IF_FAILED();
 	}
 	CHECK(nth < NTH_MAX);
