@@ -191,3 +191,35 @@ void cli_service_failed(const char *path, int err)
 	else
 		cli_fail(err, "%s", path);
 }
+
+enum { OPT_JSON = 'j' };
+
+static const struct argp_option group_options[] = {
+	{ "json", OPT_JSON, NULL, 0, "print JSON", 0 },
+	{ 0 },
+};
+
+static error_t parse_group(int key, char *arg, struct argp_state *state)
+{
+	struct cli_group *g = state->input;
+
+	switch (key) {
+	case OPT_JSON:
+		g->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (g->name)
+			argp_error(state, "one cgroup only");
+		g->name = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!g->name)
+			argp_error(state, "which cgroup?");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+const struct argp cli_group_argp = {
+	.options = group_options, .parser = parse_group
+};

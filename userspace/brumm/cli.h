@@ -37,6 +37,14 @@ int cmd_probe(int argc, char **argv);
 /* "brumm COMMAND", for messages. */
 extern char cli_name[64];
 
+/* Of a command about one cgroup: an argp child with this as its input. */
+struct cli_group {
+	const char *name;
+	bool json;
+};
+
+extern const struct argp cli_group_argp;
+
 /* Parses; usage errors end the program with EXIT_ERROR. */
 void cli_parse(const struct argp *argp, int argc, char **argv, void *input);
 /* The same with flags of argp_parse(), and another code for such errors. */

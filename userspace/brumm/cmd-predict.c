@@ -11,38 +11,29 @@
 #include "profile/predict.h"
 
 struct args {
-	const char *group;
+	struct cli_group group;
 	const char *prices;
-	bool json;
 };
 
-enum { OPT_PRICES = 'p', OPT_JSON = 'j' };
+enum { OPT_PRICES = 'p' };
 
 static const struct argp_option options[] = {
 	{ "prices", OPT_PRICES, "FILE", 0, "prices file, for what is not in brumm.price (" PRICES_FILE ")", 0 },
-	{ "json", OPT_JSON, NULL, 0, "print JSON", 0 },
 	{ 0 },
 };
+
+static const struct argp_child children[] = { { &cli_group_argp, 0, NULL, 0 }, { 0 } };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->group;
+		return 0;
 	case OPT_PRICES:
 		a->prices = arg;
-		return 0;
-	case OPT_JSON:
-		a->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (a->group)
-			argp_error(state, "one cgroup only");
-		a->group = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!a->group)
-			argp_error(state, "which cgroup?");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -51,6 +42,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
+	.children = children,
 	.args_doc = "CGROUP",
 	.doc = "What taking back all that a cgroup and those below it sponsor is expected "
 	       "to take: by kind, on average and in the 99th of 100 cases, beside what "
@@ -159,7 +151,7 @@ static int print_json(const struct args *a, const struct known *k,
 		      const struct prediction *p)
 {
 	return cli_print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}",
-		"cgroup", a->group,
+		"cgroup", a->group.name,
 		"kinds", kinds_json(k),
 		"mean_ns", cli_json_time(k->usage),
 		"p99_ns", ns_or_null(p->p99, p->known),
@@ -224,12 +216,12 @@ int cmd_predict(int argc, char **argv)
 	int group, err;
 
 	cli_parse(&argp, argc, argv, &a);
-	group = cli_open_group(a.group);
+	group = cli_open_group(a.group.name);
 	if (group < 0)
 		return EXIT_ERROR;
 	err = read_known(group, &k);
 	if (err) {
-		err = cli_knob_failed(group, a.group, "brumm.stat", err);
+		err = cli_knob_failed(group, a.group.name, "brumm.stat", err);
 		close(group);
 		return err;
 	}
@@ -242,5 +234,5 @@ int cmd_predict(int argc, char **argv)
 			  a.prices, err == -ENOENT ? "there is none" :
 						     "not a usable prices file");
 	json_decref(doc);
-	return a.json ? print_json(&a, &k, &p) : print_text(&k, &p);
+	return a.group.json ? print_json(&a, &k, &p) : print_text(&k, &p);
 }

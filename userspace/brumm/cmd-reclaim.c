@@ -92,9 +92,9 @@ static int report(const struct take_args *a, const struct job *job, uint64_t bef
 	int status = take_status(a, job->ns);
 	char t[4][16];
 
-	if (a->json) {
+	if (a->group.json) {
 		json_t *j = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
-			"cgroup", a->group,
+			"cgroup", a->group.name,
 			"before_ns", cli_json_time(before),
 			"after_ns", cli_json_time(after),
 			"predicted_ns", known ? cli_json_time(predicted) : json_null(),
@@ -106,7 +106,7 @@ static int report(const struct take_args *a, const struct job *job, uint64_t bef
 
 		return ret ? ret : status;
 	}
-	printf("%s: expected %s", a->group,
+	printf("%s: expected %s", a->group.name,
 	       brumm_format_time(before, t[0], sizeof(t[0])));
 	if (known)
 		printf(", took %s in the kernel",
@@ -141,7 +141,7 @@ int cmd_reclaim(int argc, char **argv)
 	if (!err)
 		err = run(&job, before);
 	if (err) {
-		ret = cli_knob_failed(job.group, a.group, "brumm.reclaim", err);
+		ret = cli_knob_failed(job.group, a.group.name, "brumm.reclaim", err);
 		close(job.group);
 		return ret;
 	}

@@ -51,10 +51,10 @@ static int report(const struct take_args *a, const struct brumm_taken *t,
 	int ret = EXIT_FINE, status = take_status(a, t->ns);
 	char x[2][16];
 
-	if (a->json)
+	if (a->group.json)
 		ret = cli_print_json(json_pack(
 			"{s:s, s:I, s:I, s:I, s:o, s:I, s:o, s:b}",
-			"cgroup", a->group,
+			"cgroup", a->group.name,
 			"clients", (json_int_t)t->clients,
 			"bytes", (json_int_t)t->bytes,
 			"mappings", (json_int_t)t->nodes,
@@ -64,7 +64,7 @@ static int report(const struct take_args *a, const struct brumm_taken *t,
 			"within_limit", status == EXIT_FINE));
 	else
 		printf("%s: %llu bytes of %llu clients, %llu mappings, in %s (all of the cgroup's: expected %s)\n",
-		       a->group, (unsigned long long)t->bytes,
+		       a->group.name, (unsigned long long)t->bytes,
 		       (unsigned long long)t->clients,
 		       (unsigned long long)t->nodes,
 		       brumm_format_time(t->ns, x[0], sizeof(x[0])),
@@ -98,7 +98,7 @@ int cmd_take_back(int argc, char **argv)
 	err = brumm_control_take_back(control, id, &t);
 	brumm_control_close(control);
 	if (err) {
-		cli_fail(err, "%s", a.take.group);
+		cli_fail(err, "%s", a.take.group.name);
 		return EXIT_ERROR;
 	}
 	return report(&a.take, &t, before);

@@ -7,16 +7,14 @@
 
 /**
  * struct take_args - their arguments
- * @group: the cgroup
+ * @group: the cgroup, and whether to print JSON
  * @limit: how long it may take, ns; %BRUMM_NO_LIMIT: any time
  * @lock: lock its budget before
- * @json: print JSON
  */
 struct take_args {
-	const char *group;
+	struct cli_group group;
 	uint64_t limit;
 	bool lock;
-	bool json;
 };
 
 #define TAKE_ARGS_INIT	{ .limit = BRUMM_NO_LIMIT }
