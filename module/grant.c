@@ -58,29 +58,23 @@ static struct mapdb_node *place_for(const struct mapdb_map_args *a, u32 to,
 }
 
 /* What a new sponsor is charged for the node that comes to @place. */
-static void place_counts(const struct mapdb_node *place,
-			 struct ledger_counts *c)
+static struct ledger_counts place_counts(const struct mapdb_node *place)
 {
-	c->n[LEDGER_LOOKUP] = 1;
-	c->n[LEDGER_MAP] = 1;
-	c->n[LEDGER_PT] = place->pages;
-	c->n[LEDGER_DEEP] = mapdb_is_deep(place->depth);
+	return mapdb_counts_of(place->depth, 1, true, place->pages);
 }
 
 static int place_tally(struct grant *g, const struct mapdb_node *place,
 		       const struct mapdb_piece *p)
 {
-	struct ledger_counts c = {};
+	struct ledger_counts c;
 	int err = 0;
 
 	if (p->cuts && p->pays_map) {
-		c.n[LEDGER_MAP] = p->cuts;
-		c.n[LEDGER_LOOKUP] = p->pays_lookup ? p->cuts : 0;
-		c.n[LEDGER_DEEP] = mapdb_is_deep(p->depth) ? p->cuts : 0;
+		c = mapdb_counts_of(p->depth, p->cuts, p->pays_lookup, 0);
 		err = mapdb_tally_add(&g->op->credit, p->sponsor, &c);
 	}
 	if (!err && place->pays_lookup && mapdb_payer(place)) {
-		place_counts(place, &c);
+		c = place_counts(place);
 		err = mapdb_tally_add(&g->op->credit, mapdb_payer(place), &c);
 	}
 	return err;
@@ -356,7 +350,7 @@ static void change_sponsor(struct grant *g, struct mapdb_node *n,
 	n->pays_map = !!mapdb_payer(n);
 	n->pays_lookup = !!mapdb_payer(n);
 	if (mapdb_payer(n)) {
-		place_counts(place, &c);
+		c = place_counts(place);
 		mapdb_op_pay(g->op, mapdb_payer(n), &c);
 		mapdb_first_add(n);
 	}

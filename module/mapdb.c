@@ -418,13 +418,10 @@ void mapdb_unlink(struct mapdb_node *n)
 static void pay(struct mapdb_op *op, struct mapdb_node *n, bool map,
 		bool lookup)
 {
-	struct ledger_counts c = {};
+	struct ledger_counts c = mapdb_counts_of(n->depth, 1, lookup, 0);
 
 	n->pays_map = map;
 	n->pays_lookup = lookup;
-	c.n[LEDGER_MAP] = map;
-	c.n[LEDGER_LOOKUP] = lookup;
-	c.n[LEDGER_DEEP] = mapdb_is_deep(n->depth);
 	if (map)
 		mapdb_op_pay(op, mapdb_payer(n), &c);
 }

@@ -146,7 +146,7 @@ void mapdb_op_wait(struct mapdb_op *op, struct mapdb_frames *f)
 int mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
 		     const struct mapdb_node *n)
 {
-	struct ledger_counts c = {};
+	struct ledger_counts c;
 	struct mapdb_tally *t;
 	int err;
 
@@ -159,9 +159,7 @@ int mapdb_op_reserve(struct mapdb_op *op, struct mapdb_sponsor *sp,
 		op->spare_tally = kzalloc(sizeof(*t), GFP_NOWAIT);
 	if (!t && !op->spare_tally)
 		return 0;
-	c.n[LEDGER_MAP] = 1;
-	c.n[LEDGER_LOOKUP] = n->pays_lookup;
-	c.n[LEDGER_DEEP] = mapdb_is_deep(n->depth);
+	c = mapdb_counts_of(n->depth, 1, n->pays_lookup, 0);
 	err = ledger_try_charge_from(&mapdb_payer(n)->ledger, &sp->ledger, &c);
 	if (err)
 		return err;

@@ -162,6 +162,18 @@ bool mapdb_space_insert(struct mapdb_space *s, struct mapdb_node *n);
 void mapdb_link(struct mapdb_node *n, struct mapdb_lineage *up);
 void mapdb_unlink(struct mapdb_node *n);
 
+/* What is charged for some nodes of a depth that pay, with so many pages. */
+static inline struct ledger_counts
+mapdb_counts_of(unsigned int depth, u64 nodes, bool lookup, u64 pages)
+{
+	return (struct ledger_counts){ .n = {
+		[LEDGER_LOOKUP] = lookup ? nodes : 0,
+		[LEDGER_MAP] = nodes,
+		[LEDGER_PT] = pages,
+		[LEDGER_DEEP] = mapdb_is_deep(depth) ? nodes : 0,
+	} };
+}
+
 /* What is charged for a node now. */
 static inline void mapdb_node_counts(const struct mapdb_node *n,
 				     struct ledger_counts *c)
