@@ -89,12 +89,14 @@ static void any_order_new_seeds(void)
 }
 
 /*
- * Who derives from a range while it is revoked must not keep the revoke from
- * coming to its end: he waits where the range itself stays, and is told that it
- * is gone otherwise.
+ * Who derives from a range while it is revoked, or from what was derived from it,
+ * must not keep the revoke from coming to its end: he waits where the range
+ * itself stays, and is told that it is gone otherwise.
  */
 #define CHILDREN	300
 
+/* The window that all is derived from: 0, or 3 with a mapping of that. */
+static int source;
 static bool revoke_self, revoked;
 static u32 escaped;
 
@@ -113,7 +115,7 @@ static void deriver(void *arg)
 
 	while (!revoked) {
 		bool began = world->zaps;
-		int err = world_map(0, 0, 2, i, 1, BRUMM_RIGHTS_ALL, 0);
+		int err = world_map(source, 0, 2, i, 1, BRUMM_RIGHTS_ALL, 0);
 
 		SHIM_CHECK(!err || err == -ENOENT || err == -EEXIST, "map: %d",
 			   err);
@@ -126,9 +128,9 @@ static void deriver(void *arg)
 
 static void no_escape(u64 seed)
 {
-	static const int group[] = { -1, -1, -1 };
+	static const int group[] = { -1, -1, -1, -1 };
 	struct world_config c = {
-		.windows = 3, .pages = CHILDREN, .group = group,
+		.windows = 4, .pages = CHILDREN, .group = group,
 	};
 	const struct fiber f[] = {
 		{ "revoker", revoker, NULL }, { "deriver", deriver, NULL },
@@ -138,8 +140,13 @@ static void no_escape(u64 seed)
 	running = seed;
 	world_init(&c);
 	SHIM_CHECK(!world_alloc(0, 0, 1, NULL), "alloc");
+	source = seed / 2 % 2 ? 3 : 0;
+	if (source)
+		SHIM_CHECK(!world_map(0, 0, source, 0, 1, BRUMM_RIGHTS_ALL, 0),
+			   "map");
 	for (i = 0; i < CHILDREN; i++)
-		SHIM_CHECK(!world_map(0, 0, 1, i, 1, BRUMM_RIGHTS_ALL, 0), "map");
+		SHIM_CHECK(!world_map(source, 0, 1, i, 1, BRUMM_RIGHTS_ALL, 0),
+			   "map");
 	revoke_self = seed % 2;
 	revoked = false;
 	escaped = 0;
