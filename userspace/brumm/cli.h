@@ -33,6 +33,7 @@ int cmd_predict(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_reap(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
+int cmd_mc(int argc, char **argv);
 
 /* "brumm COMMAND", for messages. */
 extern char cli_name[64];

@@ -24,6 +24,7 @@ static const struct command {
 	{ "probe", cmd_probe, "where the time of map, unmap, faults and reclaims goes" },
 	{ "bench", cmd_bench, "how long taking back takes here, beside what Linux has" },
 	{ "predict", cmd_predict, "what cleaning up after a cgroup is expected to take" },
+	{ "mc", cmd_mc, "the memcached study: how many requests are too late, and why" },
 };
 
 static void usage(FILE *f)
