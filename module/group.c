@@ -35,23 +35,15 @@
 #include <linux/xarray.h>
 
 #include "group.h"
-#include "prices.h"
 #include "tree.h"
 
 /* Least time between two notifications of a group, as the cgroup core has it. */
 #define GROUP_NOTIFY_INTERVAL	(HZ / 100 ?: 1)
 
-static const struct ledger_prices default_prices = {
-	.ns[LEDGER_LOOKUP] = BRUMM_PRICE_LOOKUP_NS,
-	.ns[LEDGER_MAP] = BRUMM_PRICE_MAP_NS,
-	.ns[LEDGER_PT] = BRUMM_PRICE_PT_NS,
-	.ns[LEDGER_DEEP] = BRUMM_PRICE_DEEP_NS,
-};
-
 /* Never gone, never charged; its ledger has the prices of last resort. */
-static struct brumm_group root_group;
+struct brumm_group group_root;
 
-static DEFINE_MUTEX(groups_lock);
+DEFINE_MUTEX(groups_lock);
 /* By id of the cgroup; not in it: groups that another one has replaced. */
 static DEFINE_XARRAY_FLAGS(groups, XA_FLAGS_ACCOUNT);
 
@@ -67,7 +59,7 @@ static struct brumm_group *group_of_ledger(struct ledger *l)
 
 bool group_is_root(const struct brumm_group *g)
 {
-	return g == &root_group;
+	return g == &group_root;
 }
 
 /* Notification */
@@ -281,12 +273,18 @@ static struct brumm_group *group_lookup(const struct cgroup_subsys_state *css)
 	struct brumm_group *g;
 
 	if (css_is_root(css))
-		return &root_group;
+		return &group_root;
 	g = xa_load(&groups, cgroup_id(css->cgroup));
 	return g && g->css_serial == css->serial_nr ? g : NULL;
 }
 
-static struct brumm_group *group_tryget(const struct cgroup_subsys_state *css)
+/**
+ * group_tryget() - the group of a cgroup
+ * @css: the cgroup's memory css
+ *
+ * Return: the group, with a reference, or NULL if there is none.
+ */
+struct brumm_group *group_tryget(const struct cgroup_subsys_state *css)
 {
 	struct brumm_group *g;
 
@@ -354,6 +352,7 @@ static int group_link(struct brumm_group *g, struct brumm_group *parent)
 	lockdep_assert_held(&groups_lock);
 	mapdb_sponsor_init(&g->sp, &parent->sp.ledger, g->sp.id);
 	g->parent = parent;
+	group_init_mode(g);
 	old = xa_store(&groups, g->sp.id, g, GFP_NOWAIT | __GFP_NOWARN);
 	if (xa_is_err(old))
 		return -EAGAIN;
@@ -605,79 +604,6 @@ bool group_is_above(struct mapdb_sponsor *up, struct mapdb_sponsor *sp)
 
 /* For the knobs */
 
-/* Sum over the children of the root, which has no account of its own. */
-static void group_root_counts(struct ledger_counts *c)
-{
-	struct ledger_state child;
-	struct brumm_group *g;
-	int k;
-
-	memset(c, 0, sizeof(*c));
-	mutex_lock(&groups_lock);
-	list_for_each_entry(g, &root_group.children, sibling) {
-		ledger_get_state(&g->sp.ledger, &child);
-		for (k = 0; k < LEDGER_KINDS; k++) {
-			if (check_add_overflow(c->n[k], child.count.n[k],
-					       &c->n[k]))
-				c->n[k] = U64_MAX;
-		}
-	}
-	mutex_unlock(&groups_lock);
-}
-
-/**
- * group_get_state() - what the account of a cgroup says
- * @css: the cgroup's memory css
- * @s: where to; of a cgroup that has no group what it would start with
- *
- * Context: may sleep.
- */
-void group_get_state(struct cgroup_subsys_state *css, struct ledger_state *s)
-{
-	struct brumm_group *g = group_find_css(css);
-	struct ledger_prices prices;
-
-	ledger_get_state(&g->sp.ledger, s);
-	if (css_is_root(css)) {
-		group_root_counts(&s->count);
-		s->usage = ledger_cost(&s->prices, &s->count);
-	} else if (g->css_serial != css->serial_nr) {
-		prices = s->prices;
-		*s = (struct ledger_state) {
-			.prices = prices,
-			.max = LEDGER_NO_LIMIT,
-			.high = LEDGER_NO_LIMIT,
-		};
-	}
-	group_put(&g->sp);
-}
-
-/* What the reclaims of a cgroup took; zeroes where there is no group. */
-void group_get_reclaims(struct cgroup_subsys_state *css,
-			struct group_reclaims *r)
-{
-	struct brumm_group *g = group_tryget(css);
-
-	memset(r, 0, sizeof(*r));
-	if (!g)
-		return;
-	mutex_lock(&g->lock);
-	*r = g->reclaims;
-	mutex_unlock(&g->lock);
-	group_put(&g->sp);
-}
-
-/* Drop the prices of @g; the root goes back to those it started with. */
-void group_default_prices(struct brumm_group *g)
-{
-	struct ledger *l = &g->sp.ledger;
-
-	if (group_is_root(g))
-		ledger_set_prices(l, &default_prices, ~0U);
-	else
-		ledger_inherit_prices(l);
-}
-
 static struct brumm_group *group_leaf(struct brumm_group *g)
 {
 	while (!list_empty(&g->children))
@@ -754,11 +680,12 @@ int group_init(void)
 	might_lock(&groups_lock);
 	fs_reclaim_release(GFP_KERNEL);
 
-	ledger_init_root(&root_group.sp.ledger, &default_prices);
-	refcount_set(&root_group.refs, 1);
-	INIT_LIST_HEAD(&root_group.checks);
-	INIT_LIST_HEAD(&root_group.children);
-	mutex_init(&root_group.lock);
+	ledger_init_root(&group_root.sp.ledger, &group_first_prices);
+	refcount_set(&group_root.refs, 1);
+	INIT_LIST_HEAD(&group_root.checks);
+	INIT_LIST_HEAD(&group_root.children);
+	group_root.own_mode = GROUP_MODE_INHERIT;
+	mutex_init(&group_root.lock);
 
 	for_each_kernel_tracepoint(match_rmdir, NULL);
 	if (rmdir_tracepoint)
@@ -784,7 +711,7 @@ void group_exit(void)
 	cancel_work_sync(&checks_work);
 
 	mutex_lock(&groups_lock);
-	while (!group_is_root(g = group_leaf(&root_group))) {
+	while (!group_is_root(g = group_leaf(&group_root))) {
 		WARN_ON_ONCE(refcount_read(&g->refs) != 1);
 		group_unlink(g, &dead);
 	}

@@ -49,6 +49,9 @@ struct group_reclaims {
 	u64 worst_measured;
 };
 
+/* What brumm.mode of a group says: a mode of its own, or that from above. */
+#define GROUP_MODE_INHERIT	-1
+
 /**
  * struct brumm_group - a cgroup that somebody needs
  * @sp: what the mapping database knows of it
@@ -65,6 +68,8 @@ struct group_reclaims {
  * @notify: work that notifies who waits for the event files
  * @notify_files: which: bits %GROUP_EVENTS, %GROUP_EVENTS_LOCAL
  * @notified_at: jiffies when it last ran
+ * @own_mode: an &enum ledger_mode, or %GROUP_MODE_INHERIT
+ * @followed: a mode at or above is not "off": the ledger is told of the tasks
  * @lock: protects @watches and @reclaims
  * @watches: those who reset the peak for themselves
  * @reclaims: see there
@@ -82,21 +87,35 @@ struct brumm_group {
 	struct delayed_work notify;
 	unsigned long notify_files;
 	unsigned long notified_at;
+	int own_mode;
+	bool followed;
 	struct mutex lock;	/* protects what follows */
 	struct rb_root watches;
 	struct group_reclaims reclaims;
 };
 
+/* The root: its ledger has the prices of last resort, and keeps no account. */
+extern struct brumm_group group_root;
+/* The tree of groups, and what each inherits of the one above. */
+extern struct mutex groups_lock;
+
 /* group.c for the knobs. @css is a memory css whose files are there and stay so. */
 struct brumm_group *group_get_css(struct cgroup_subsys_state *css);
 struct brumm_group *group_find_css(struct cgroup_subsys_state *css);
+struct brumm_group *group_tryget(const struct cgroup_subsys_state *css);
+struct brumm_group *group_next_below(struct brumm_group *top,
+				     struct brumm_group *prev);
+bool group_is_root(const struct brumm_group *g);
+
+/* group-state.c */
+extern const struct ledger_prices group_first_prices;
 void group_get_state(struct cgroup_subsys_state *css, struct ledger_state *s);
 void group_get_reclaims(struct cgroup_subsys_state *css,
 			struct group_reclaims *r);
 void group_default_prices(struct brumm_group *g);
-struct brumm_group *group_next_below(struct brumm_group *top,
-				     struct brumm_group *prev);
-bool group_is_root(const struct brumm_group *g);
+void group_init_mode(struct brumm_group *g);
+void group_set_mode(struct brumm_group *g, int mode);
+int group_get_mode(struct cgroup_subsys_state *css, enum ledger_mode *in_force);
 
 static inline struct brumm_group *group_of(struct mapdb_sponsor *sp)
 {

@@ -31,18 +31,26 @@
 #include <linux/static_call.h>
 
 #include "group.h"
-#include "prices.h"
 #include "units.h"
 
 #ifndef CONFIG_HAVE_STATIC_CALL
 #error "brumm needs an architecture that patches static calls"
 #endif
 
-static const char *const kind_names[LEDGER_KINDS] = {
-	[LEDGER_LOOKUP] = "lookup",
-	[LEDGER_MAP] = "map",
-	[LEDGER_PT] = "pt",
-	[LEDGER_DEEP] = "deep",
+#define LEDGER_NAME(name, text)						\
+	[LEDGER_##name] = text,
+#define LIVING_NAME(name, text)						\
+	[LEDGER_KINDS + LIVING_##name] = text,
+
+static const char *const kind_names[LEDGER_ALL_KINDS] = {
+	LEDGER_KINDS_LIST(LEDGER_NAME)
+	LIVING_KINDS_LIST(LIVING_NAME)
+};
+
+static const char *const mode_names[] = {
+	[LEDGER_OFF] = "off",
+	[LEDGER_AUDIT] = "audit",
+	[LEDGER_ENFORCE] = "enforce",
 };
 
 static const char *const event_names[LEDGER_EVENTS] = {
@@ -50,6 +58,7 @@ static const char *const event_names[LEDGER_EVENTS] = {
 	[LEDGER_EV_HIGH] = "high",
 	[LEDGER_EV_LOCKED] = "locked",
 	[LEDGER_EV_OVER] = "over",
+	[LEDGER_EV_AUDIT] = "audit",
 };
 
 /* brumm.max, brumm.high */
@@ -250,18 +259,29 @@ static void peak_release(struct kernfs_open_file *of)
 
 /* brumm.stat */
 
-static void show_counts(struct seq_file *sf, const struct ledger_state *s)
+/* Count and price of the @k-th kind of all. */
+static u64 kind_count(const struct ledger_state *s, int k)
 {
-	struct ledger_counts one;
+	return k < LEDGER_KINDS ? s->count.n[k] : s->living.n[k - LEDGER_KINDS];
+}
+
+static u64 *kind_price(struct ledger_prices *p, int k)
+{
+	return k < LEDGER_KINDS ? &p->ns[k] : &p->living[k - LEDGER_KINDS];
+}
+
+static void show_counts(struct seq_file *sf, struct ledger_state *s)
+{
+	u64 n, ns;
 	int k;
 
 	seq_printf(sf, "usage_ns %llu\n", s->usage);
-	for (k = 0; k < LEDGER_KINDS; k++) {
-		one = (struct ledger_counts) {};
-		one.n[k] = s->count.n[k];
-		seq_printf(sf, "%s_count %llu\n", kind_names[k], one.n[k]);
-		seq_printf(sf, "%s_ns %llu\n", kind_names[k],
-			   ledger_cost(&s->prices, &one));
+	for (k = 0; k < LEDGER_ALL_KINDS; k++) {
+		n = kind_count(s, k);
+		if (check_mul_overflow(*kind_price(&s->prices, k), n, &ns))
+			ns = U64_MAX;
+		seq_printf(sf, "%s_count %llu\n", kind_names[k], n);
+		seq_printf(sf, "%s_ns %llu\n", kind_names[k], ns);
 	}
 }
 
@@ -325,19 +345,22 @@ static int price_show(struct seq_file *sf, void *v)
 	int k;
 
 	group_get_state(seq_css(sf), &s);
-	for (k = 0; k < LEDGER_KINDS; k++)
-		seq_printf(sf, "%s %llu\n", kind_names[k], s.prices.ns[k]);
+	for (k = 0; k < LEDGER_ALL_KINDS; k++)
+		seq_printf(sf, "%s %llu\n", kind_names[k],
+			   *kind_price(&s.prices, k));
 	seq_printf(sf, "own %d\n", s.own_prices);
 	return 0;
 }
 
-static int kind_parse(const char *word, size_t len)
+/* Which of @names is @word? */
+static int name_parse(const char *word, size_t len, const char *const *names,
+		      int nr)
 {
-	int k;
+	int i;
 
-	for (k = 0; k < LEDGER_KINDS; k++) {
-		if (units_word_is(word, len, kind_names[k]))
-			return k;
+	for (i = 0; i < nr; i++) {
+		if (units_word_is(word, len, names[i]))
+			return i;
 	}
 	return -EINVAL;
 }
@@ -348,18 +371,20 @@ static int prices_parse(const char *s, const char *end,
 {
 	const char *word;
 	size_t len;
+	u64 *price;
 	int k, err;
 
 	*kinds = 0;
 	while (units_next_word(&s, end, &word, &len)) {
-		k = kind_parse(word, len);
+		k = name_parse(word, len, kind_names, LEDGER_ALL_KINDS);
 		if (k < 0 || (*kinds & BIT(k)) ||
 		    !units_next_word(&s, end, &word, &len))
 			return -EINVAL;
-		err = units_parse_time(word, len, UNITS_NS, &prices->ns[k]);
+		price = kind_price(prices, k);
+		err = units_parse_time(word, len, UNITS_NS, price);
 		if (err)
 			return err;
-		if (prices->ns[k] > LEDGER_PRICE_MAX)
+		if (*price > LEDGER_PRICE_MAX)
 			return -ERANGE;
 		*kinds |= BIT(k);
 	}
@@ -397,6 +422,43 @@ static ssize_t price_write(struct kernfs_open_file *of, char *buf,
 		ledger_set_prices(&g->sp.ledger, &prices, kinds);
 	else
 		group_default_prices(g);
+	group_put(&g->sp);
+	return nbytes;
+}
+
+/* brumm.mode */
+
+static int mode_show(struct seq_file *sf, void *v)
+{
+	enum ledger_mode in_force;
+	int own = group_get_mode(seq_css(sf), &in_force);
+
+	seq_printf(sf, "%s%s\n", mode_names[in_force],
+		   own == GROUP_MODE_INHERIT ? " inherited" : "");
+	return 0;
+}
+
+static ssize_t mode_write(struct kernfs_open_file *of, char *buf,
+			  size_t nbytes, loff_t off)
+{
+	const char *s = buf, *end = buf + nbytes, *word, *rest;
+	int mode = GROUP_MODE_INHERIT;
+	struct brumm_group *g;
+	size_t len, rest_len;
+
+	if (!units_next_word(&s, end, &word, &len) ||
+	    units_next_word(&s, end, &rest, &rest_len))
+		return -EINVAL;
+	if (!units_word_is(word, len, "inherit")) {
+		mode = name_parse(word, len, mode_names,
+				  ARRAY_SIZE(mode_names));
+		if (mode < 0)
+			return mode;
+	}
+	g = group_get_css(of_css(of));
+	if (IS_ERR(g))
+		return PTR_ERR(g);
+	group_set_mode(g, mode);
 	group_put(&g->sp);
 	return nbytes;
 }
@@ -636,6 +698,12 @@ static struct cftype knobs[] = {
 		.flags = ANYWHERE,
 		.seq_show = price_show,
 		.write = price_write,
+	},
+	{
+		.name = "brumm.mode",
+		.flags = ANYWHERE,
+		.seq_show = mode_show,
+		.write = mode_write,
 	},
 	{
 		.name = "brumm.lock",

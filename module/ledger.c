@@ -23,16 +23,7 @@
  *
  * See ledger.h for the locks. Portable: nothing here but what os.h offers.
  */
-#include "ledger.h"
-
-/*
- * Events of one operation: bit i of @levels is the i-th level from below. As long
- * as there is none, @n has not been set to zero either.
- */
-struct ledger_raised {
-	u64 levels;
-	u64 n[LEDGER_EVENTS];
-};
+#include "ledger-core.h"
 
 /* What is to be paid, and its cost at the prices of the last level asked. */
 struct ledger_bill {
@@ -52,62 +43,59 @@ static u64 level_bit(unsigned int level)
 	return 1ULL << min_t(unsigned int, level, LEDGER_LEVEL_BITS - 1);
 }
 
-static u64 add_saturating(u64 a, u64 b)
-{
-	u64 sum;
-
-	return check_add_overflow(a, b, &sum) ? U64_MAX : sum;
-}
-
-/* ns for @c at prices @p. */
-u64 ledger_cost(const struct ledger_prices *p, const struct ledger_counts *c)
+static __always_inline u64 cost_of(const u64 *price, const u64 *n, int kinds)
 {
 	bool over = false;
 	u64 ns = 0, of_kind;
 	int k;
 
-	for (k = 0; k < LEDGER_KINDS; k++) {
-		over |= check_mul_overflow(p->ns[k], c->n[k], &of_kind);
+	for (k = 0; k < kinds; k++) {
+		over |= check_mul_overflow(price[k], n[k], &of_kind);
 		over |= check_add_overflow(ns, of_kind, &ns);
 	}
 	return unlikely(over) ? U64_MAX : ns;
 }
 
-/* Prices */
-
-static bool ledger_is_root(const struct ledger *l)
+/* ns for @c at prices @p. */
+u64 ledger_cost(const struct ledger_prices *p, const struct ledger_counts *c)
 {
-	return !l->parent;
+	return cost_of(p->ns, c->n, LEDGER_KINDS);
 }
 
-/* Notice that the root's prices have changed. */
-static void domain_follow_root(struct ledger_domain *d)
+/* ns for @c at prices @p. */
+u64 living_cost(const struct ledger_prices *p, const struct living_counts *c)
+{
+	return cost_of(p->living, c->n, LIVING_KINDS);
+}
+
+/* ns for both at prices @p. */
+u64 ledger_cost_all(const struct ledger_prices *p,
+		    const struct ledger_counts *c,
+		    const struct living_counts *living)
+{
+	return add_saturating(ledger_cost(p, c), living_cost(p, living));
+}
+
+/* Prices */
+
+/* Make the root's prices those of @d. */
+void ledger_copy_root(struct ledger_domain *d)
 {
 	struct ledger_domain *root = &d->root->own_domain;
 
-	/*
-	 * Without the root's lock: who set the price before this charge began
-	 * is seen, and who sets one meanwhile comes after it.
-	 */
-	if (likely(READ_ONCE(root->version) == d->root_version))
-		return;
-	spin_lock(&root->lock);
+	lockdep_assert_held(&d->lock);
+	raw_spin_lock(&root->lock);
 	d->prices = root->prices;
 	d->root_version = root->version;
-	spin_unlock(&root->lock);
+	raw_spin_unlock(&root->lock);
 	d->version++;
-}
-
-static bool ledger_is_current(const struct ledger *l)
-{
-	return l->version == l->domain->version;
 }
 
 /*
  * Look up the prices of @l again, and of those above it as far as that takes,
  * so that a whole path is brought up to date in time linear in its length.
  */
-static void ledger_refresh(struct ledger *l)
+void ledger_refresh(struct ledger *l)
 {
 	const struct ledger_prices *prices = &l->domain->prices;
 	struct ledger *end, *at;
@@ -124,39 +112,18 @@ static void ledger_refresh(struct ledger *l)
 	}
 	for (at = l; at->parent; at = at->parent) {
 		at->prices = prices;
-		at->usage = ledger_cost(prices, &at->count);
+		at->usage = ledger_cost_all(prices, &at->count, &at->living);
 		at->version = at->domain->version;
 		if (at == end)
 			break;
 	}
 }
 
-static void ledger_lock(struct ledger *l)
-	__acquires(&l->domain->lock)
-{
-	spin_lock(&l->domain->lock);
-	if (!ledger_is_root(l))
-		domain_follow_root(l->domain);
-}
-
-static void ledger_unlock(struct ledger *l)
-	__releases(&l->domain->lock)
-{
-	spin_unlock(&l->domain->lock);
-}
-
-static void ledger_sync(struct ledger *l)
-{
-	lockdep_assert_held(&l->domain->lock);
-	if (unlikely(!ledger_is_current(l)))
-		ledger_refresh(l);
-}
-
 /* Events */
 
 /* @ev is about @l, the @level-th from where the operation started. */
-static void ledger_raise(struct ledger_raised *r, struct ledger *l,
-			 unsigned int level, enum ledger_event ev)
+void ledger_raise(struct ledger_raised *r, struct ledger *l,
+		  unsigned int level, enum ledger_event ev)
 {
 	if (!r->levels)
 		memset(r->n, 0, sizeof(r->n));
@@ -166,7 +133,7 @@ static void ledger_raise(struct ledger_raised *r, struct ledger *l,
 }
 
 /* Count at @l what was raised there and below. */
-static void ledger_pass_on(const struct ledger_raised *r, struct ledger *l)
+void ledger_pass_on(const struct ledger_raised *r, struct ledger *l)
 {
 	int ev;
 
@@ -174,7 +141,7 @@ static void ledger_pass_on(const struct ledger_raised *r, struct ledger *l)
 		l->event[ev] += r->n[ev];
 }
 
-static void ledger_tell(const struct ledger_raised *r, struct ledger *l)
+void ledger_tell(const struct ledger_raised *r, struct ledger *l)
 {
 	unsigned int level;
 	bool below = false, local;
@@ -207,7 +174,7 @@ static int ledger_admit(const struct ledger *l, u64 cost,
 		*why = LEDGER_EV_LOCKED;
 		return -EBUSY;
 	}
-	if (unlikely(add_saturating(l->usage, cost) > l->max)) {
+	if (unlikely(add_saturating(ledger_limited(l), cost) > l->max)) {
 		*why = LEDGER_EV_MAX;
 		return -EDQUOT;
 	}
@@ -242,15 +209,6 @@ static int ledger_admit_all(struct ledger *l, const struct ledger *from,
 	return err;
 }
 
-static void ledger_note_peak(struct ledger *l)
-{
-	if (l->usage > l->low_peak) {
-		l->low_peak = l->usage;
-		if (l->usage > l->peak)
-			l->peak = l->usage;
-	}
-}
-
 /* Put @c on the account of @l alone; true: usage rose above high by it. */
 static bool ledger_add(struct ledger *l, const struct ledger_counts *c,
 		       u64 cost)
@@ -273,7 +231,7 @@ static void ledger_add_all(struct ledger *l, struct ledger_bill *b, bool over,
 	for (level = 0; l->parent; l = l->parent, level++) {
 		if (ledger_add(l, b->c, ledger_bill_at(b, l)))
 			ledger_raise(r, l, level, LEDGER_EV_HIGH);
-		if (over && l->usage > l->max)
+		if (over && ledger_limited(l) > l->max)
 			ledger_raise(r, l, level, LEDGER_EV_OVER);
 		if (unlikely(r->levels))
 			ledger_pass_on(r, l);
@@ -419,7 +377,7 @@ static void ledger_sub_slow(struct ledger *l, const struct ledger_counts *c)
 		else
 			l->count.n[k] -= c->n[k];
 	}
-	l->usage = ledger_cost(l->prices, &l->count);
+	l->usage = ledger_cost_all(l->prices, &l->count, &l->living);
 }
 
 /* Take @c off the account of @l alone. */
@@ -495,7 +453,7 @@ bool ledger_is_zero(struct ledger *l)
 	bool zero;
 
 	ledger_lock(l);
-	zero = ledger_counts_zero(&l->count);
+	zero = ledger_counts_zero(&l->count) && living_counts_zero(&l->living);
 	ledger_unlock(l);
 	return zero;
 }
@@ -517,9 +475,11 @@ void ledger_get_state(struct ledger *l, struct ledger_state *s)
 	}
 	*s = (struct ledger_state) {
 		.count = l->count,
+		.living = l->living,
 		.prices = *l->prices,
 		.own_prices = l->has_prices,
 		.locked = l->locked,
+		.mode = l->mode,
 		.usage = l->usage,
 		.max = l->max,
 		.high = l->high,
@@ -565,6 +525,14 @@ void ledger_set_locked(struct ledger *l, bool locked)
 	ledger_unlock(l);
 }
 
+/* What the limit of @l means for the living from now on. */
+void ledger_set_mode(struct ledger *l, enum ledger_mode mode)
+{
+	ledger_lock(l);
+	l->mode = mode;
+	ledger_unlock(l);
+}
+
 /*
  * Prices in force here or below have changed. READ_ONCE() in
  * domain_follow_root() is the other side, for the root.
@@ -579,8 +547,9 @@ static void ledger_changed(struct ledger *l)
  * ledger_set_prices() - give a ledger prices of its own
  * @l: the ledger, or the root
  * @prices: the prices
- * @kinds: bit per kind: which of @prices to take; the others stay what they
- *	are now, but are the ledger's own from now on, too
+ * @kinds: bit per kind, those of the living after those of the device: which of
+ *	@prices to take; the others stay what they are now, but are the ledger's
+ *	own from now on, too
  *
  * Holds at once for what is already charged, here and below.
  *
@@ -599,6 +568,10 @@ void ledger_set_prices(struct ledger *l, const struct ledger_prices *prices,
 	for (k = 0; k < LEDGER_KINDS; k++) {
 		if (kinds & (1U << k))
 			set.ns[k] = prices->ns[k];
+	}
+	for (k = 0; k < LIVING_KINDS; k++) {
+		if (kinds & (1U << (LEDGER_KINDS + k)))
+			set.living[k] = prices->living[k];
 	}
 	if (ledger_is_root(l)) {
 		l->own_domain.prices = set;
@@ -659,7 +632,7 @@ void ledger_init_root(struct ledger *l, const struct ledger_prices *prices)
 {
 	ledger_init_common(l);
 	l->domain = &l->own_domain;
-	spin_lock_init(&l->domain->lock);
+	raw_spin_lock_init(&l->domain->lock);
 	l->domain->root = l;
 	l->domain->prices = *prices;
 	l->prices = &l->domain->prices;
@@ -678,14 +651,14 @@ void ledger_init(struct ledger *l, struct ledger *parent)
 	l->domain = parent->domain;
 	if (ledger_is_root(parent)) {
 		l->domain = &l->own_domain;
-		spin_lock_init(&l->domain->lock);
+		raw_spin_lock_init(&l->domain->lock);
 		l->domain->root = parent;
 		/* Not 0: no ledger in it is up to date yet. */
 		l->domain->version = 1;
-		spin_lock(&parent->domain->lock);
+		raw_spin_lock(&parent->domain->lock);
 		l->domain->prices = parent->domain->prices;
 		l->domain->root_version = parent->domain->version;
-		spin_unlock(&parent->domain->lock);
+		raw_spin_unlock(&parent->domain->lock);
 	}
 	ledger_lock(l);
 	ledger_refresh(l);

@@ -25,7 +25,17 @@
  * each level looks up its prices again when it is next used. The root's prices
  * are copied into each domain, so that no charge takes a lock of the root.
  *
- * Locks, outer to inner
+ * The living. What tasks own is a second vector, of other kinds, in the same
+ * ledger: one usage, one limit, the same events. It is changed by differences in
+ * which few kinds are not zero, and its length costs a charge of the device
+ * nothing. The ledger's mode says what its limit means for the living:
+ *
+ *	off	nothing: they are counted, and do not count against the limit
+ *	audit	the same, but what would have been refused is an event
+ *	enforce	the limit is for both together
+ *
+ * Locks, outer to inner; raw ones, because tracepoints charge, and with both
+ * held only steps linear in the depth of the tree are done
  *	domain lock	everything in the ledgers of a domain
  *	root's lock	the root's prices
  *
@@ -36,6 +46,7 @@
 #ifndef BRUMM_LEDGER_H
 #define BRUMM_LEDGER_H
 
+#include "kinds.h"
 #include "os.h"
 
 /*
@@ -47,15 +58,6 @@
 #define BRUMM_QUOTA	1
 #endif
 
-/* What is counted. The order is that of the files brumm.price and brumm.stat. */
-enum ledger_kind {
-	LEDGER_LOOKUP,		/* first mapping of a sponsored subtree */
-	LEDGER_MAP,		/* a node: unlink, free, its part of a zap */
-	LEDGER_PT,		/* a page of a node */
-	LEDGER_DEEP,		/* a node derived from a derived one */
-	LEDGER_KINDS,
-};
-
 /* LEDGER_NO_LIMIT: of max and high; LEDGER_PRICE_MAX bounds a price, in ns. */
 #define LEDGER_NO_LIMIT		U64_MAX
 #define LEDGER_PRICE_MAX	1000000000000ULL
@@ -65,8 +67,31 @@ struct ledger_counts {
 	u64 n[LEDGER_KINDS];
 };
 
+/* What a ledger holds of the living. */
+struct living_counts {
+	u64 n[LIVING_KINDS];
+};
+
+/**
+ * struct living_delta - a change of what is held
+ * @kinds: bit per kind: those of @n that mean something; none of them is 0
+ * @n: by how much
+ */
+struct living_delta {
+	u32 kinds;
+	s64 n[LIVING_KINDS];
+};
+
 struct ledger_prices {
 	u64 ns[LEDGER_KINDS];
+	u64 living[LIVING_KINDS];
+};
+
+/* What a limit means for the living, see above. */
+enum ledger_mode {
+	LEDGER_OFF,
+	LEDGER_AUDIT,
+	LEDGER_ENFORCE,
 };
 
 enum ledger_event {
@@ -74,6 +99,7 @@ enum ledger_event {
 	LEDGER_EV_HIGH,		/* usage rose above high */
 	LEDGER_EV_LOCKED,	/* refused: this group is locked */
 	LEDGER_EV_OVER,		/* charged beyond the limit, see ledger_charge() */
+	LEDGER_EV_AUDIT,	/* let through, would have been refused */
 	LEDGER_EVENTS,
 };
 
@@ -87,7 +113,7 @@ enum ledger_event {
  *	its prices
  */
 struct ledger_domain {
-	spinlock_t lock;	/* see "Locks" above */
+	raw_spinlock_t lock;	/* see "Locks" above */
 	unsigned long version;
 	struct ledger *root;
 	unsigned long root_version;
@@ -99,7 +125,7 @@ struct ledger_domain {
  * @parent: one level up; NULL: the root
  * @domain: the domain it belongs to
  * @prices: those in force, good at @version
- * @usage: @count at @prices, good at @version
+ * @usage: @count and @living at @prices, good at @version
  * @version: of the domain, when the two were looked up
  * @room: usage that a charge must stay below to go without a further look: 0
  *	if locked, or else above @max or @high
@@ -113,6 +139,8 @@ struct ledger_domain {
  * @own_prices: see @has_prices
  * @event: events here and below
  * @event_local: events of this ledger's own limits
+ * @mode: see &enum ledger_mode
+ * @living: what tasks here and below own
  * @own_domain: what @domain points to in a child of the root, and in the root
  */
 struct ledger {
@@ -132,16 +160,20 @@ struct ledger {
 	struct ledger_prices own_prices;
 	u64 event[LEDGER_EVENTS];
 	u64 event_local[LEDGER_EVENTS];
+	enum ledger_mode mode;
+	struct living_counts living;
 	struct ledger_domain own_domain;
 };
 
 /**
  * struct ledger_state - a ledger as it was at one moment
  * @count: what is charged here and below
+ * @living: what tasks here and below own
  * @prices: those in force
  * @own_prices: they are the ledger's own
  * @locked: see &struct ledger
- * @usage: @count at @prices, ns
+ * @mode: see &struct ledger
+ * @usage: @count and @living at @prices, ns
  * @max: ns
  * @high: ns
  * @peak: ns; at least @usage
@@ -151,9 +183,11 @@ struct ledger {
  */
 struct ledger_state {
 	struct ledger_counts count;
+	struct living_counts living;
 	struct ledger_prices prices;
 	bool own_prices;
 	bool locked;
+	enum ledger_mode mode;
 	u64 usage;
 	u64 max;
 	u64 high;
@@ -174,6 +208,12 @@ int ledger_try_charge_from(struct ledger *l, struct ledger *payer,
 			   const struct ledger_counts *c);
 void ledger_charge(struct ledger *l, const struct ledger_counts *c);
 void ledger_uncharge(struct ledger *l, const struct ledger_counts *c);
+
+/* ledger-living.c */
+int ledger_living_try(struct ledger *l, const struct living_delta *d);
+void ledger_living_change(struct ledger *l, const struct living_delta *d);
+void ledger_living_move(struct ledger *from, struct ledger *to,
+			const struct living_counts *c);
 #else
 static inline int ledger_try_charge(struct ledger *l,
 				    const struct ledger_counts *c)
@@ -200,12 +240,17 @@ static inline void ledger_uncharge(struct ledger *l,
 #endif
 
 u64 ledger_cost(const struct ledger_prices *p, const struct ledger_counts *c);
+u64 living_cost(const struct ledger_prices *p, const struct living_counts *c);
+u64 ledger_cost_all(const struct ledger_prices *p,
+		    const struct ledger_counts *c,
+		    const struct living_counts *living);
 u64 ledger_usage(struct ledger *l);
 void ledger_get_state(struct ledger *l, struct ledger_state *s);
 
 void ledger_set_max(struct ledger *l, u64 ns);
 void ledger_set_high(struct ledger *l, u64 ns);
 void ledger_set_locked(struct ledger *l, bool locked);
+void ledger_set_mode(struct ledger *l, enum ledger_mode mode);
 void ledger_set_prices(struct ledger *l, const struct ledger_prices *prices,
 		       unsigned int kinds);
 void ledger_inherit_prices(struct ledger *l);
@@ -230,14 +275,41 @@ static inline bool ledger_counts_zero(const struct ledger_counts *c)
 	return !any;
 }
 
+static inline bool living_counts_zero(const struct living_counts *c)
+{
+	u64 any = 0;
+	int k;
+
+	for (k = 0; k < LIVING_KINDS; k++)
+		any |= c->n[k];
+	return !any;
+}
+
+/* Put @n more of kind @k into @d, which is empty there. */
+static inline void living_delta_set(struct living_delta *d, enum living_kind k,
+				    s64 n)
+{
+	d->n[k] = n;
+	if (n)
+		d->kinds |= 1U << k;
+}
+
+/* For each kind that @d changes. @left: u32, what is still to come. */
+#define for_each_living_kind(k, d, left)				\
+	for ((left) = (d)->kinds;					\
+	     (left) && ((k) = __builtin_ctz(left), true);		\
+	     (left) &= (left) - 1)
+
 /*
  * Supplied by the user of the ledger. Called without a lock of the ledger,
- * inside an RCU read section that keeps @l in memory: must not sleep.
+ * inside an RCU read section that keeps @l in memory: must not sleep, and may be
+ * called where interrupts are off.
  *
  * ledger_notify: the events of @l (here and below) or, with @local, also its
  *	own have changed.
- * ledger_idle: an uncharge of @l itself left nothing charged there. Somebody
- *	may have charged it again since.
+ * ledger_idle: an uncharge of @l itself left nothing of the device, or nothing
+ *	of the living, charged there. There may be something of the other, and
+ *	somebody may have charged it again since.
  */
 void ledger_notify(struct ledger *l, bool local);
 void ledger_idle(struct ledger *l);

@@ -25,6 +25,7 @@ static const char *const writable[][2] = {
 	{ "brumm.max", "1s" },		{ "brumm.high", "1s" },
 	{ "brumm.lock", "0" },		{ "brumm.price", "map 5" },
 	{ "brumm.peak", "1" },		{ "brumm.reclaim", "1" },
+	{ "brumm.mode", "off" },
 };
 
 /* As systemd and the kernel's documentation have it. */

@@ -26,6 +26,31 @@ bool knob_is(int cgroup, const char *file, const char *want, const char *at,
 	return false;
 }
 
+bool prices_are(int cgroup, uint64_t lookup, uint64_t map, uint64_t pt,
+		uint64_t deep, bool own, const char *at, int line)
+{
+	const struct {
+		const char *key;
+		uint64_t want;
+	} want[] = {
+		{ "lookup", lookup }, { "map", map }, { "pt", pt },
+		{ "deep", deep }, { "own", own },
+	};
+	unsigned int i;
+	int64_t is;
+
+	for (i = 0; i < sizeof(want) / sizeof(*want); i++) {
+		is = cg_key(cgroup, "brumm.price", want[i].key);
+		if (is == (int64_t)want[i].want)
+			continue;
+		tap_fail(at, line, "brumm.price: %s is %lld, want %llu",
+			 want[i].key, (long long)is,
+			 (unsigned long long)want[i].want);
+		return false;
+	}
+	return true;
+}
+
 int knob_write(int cgroup, const char *file, const char *text, unsigned int len)
 {
 	int fd = openat(cgroup, file, O_WRONLY | O_CLOEXEC);

@@ -12,6 +12,12 @@ bool knob_is(int cgroup, const char *file, const char *want, const char *at,
 #define CHECK_KNOB(cgroup, file, want) \
 	knob_is(cgroup, file, want, __FILE__, __LINE__)
 
+/* Prices of the device's kinds in force, and whether they are the cgroup's own. */
+bool prices_are(int cgroup, uint64_t lookup, uint64_t map, uint64_t pt,
+		uint64_t deep, bool own, const char *at, int line);
+#define CHECK_PRICES(cgroup, ...) \
+	prices_are(cgroup, __VA_ARGS__, __FILE__, __LINE__)
+
 /* write(2) of @len bytes, which may contain zeroes: 0 or a negative errno. */
 int knob_write(int cgroup, const char *file, const char *text, unsigned int len);
 

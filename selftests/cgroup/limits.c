@@ -27,8 +27,10 @@ static void fresh_cgroup(void)
 	CHECK_KNOB(cg, "brumm.current", "0");
 	CHECK_KNOB(cg, "brumm.peak", "0");
 	CHECK_KNOB(cg, "brumm.lock", "0");
-	CHECK_KNOB(cg, "brumm.events", "max 0\nhigh 0\nlocked 0\nover 0");
-	CHECK_KNOB(cg, "brumm.events.local", "max 0\nhigh 0\nlocked 0\nover 0");
+	CHECK_KNOB(cg, "brumm.mode", "off inherited");
+	CHECK_KNOB(cg, "brumm.events", "max 0\nhigh 0\nlocked 0\nover 0\naudit 0");
+	CHECK_KNOB(cg, "brumm.events.local",
+		   "max 0\nhigh 0\nlocked 0\nover 0\naudit 0");
 	CHECK_EQ(cg_key(cg, "brumm.price", "own"), 0);
 	CHECK_EQ(cg_key(cg, "brumm.stat", "reclaims"), 0);
 }
@@ -172,6 +174,58 @@ static void lock_is_a_bit(void)
 	CHECK_KNOB(cg, "brumm.lock", "0");
 }
 
+static void modes_are_inherited(void)
+{
+	static const char *const bad[] = {
+		"\n", "on", "0", "Off", "audit enforce", "inherited", "off,",
+	};
+	int root = open(CG_TOP, O_RDONLY | O_DIRECTORY);
+	int top = cg_make("a"), low = cg_make("a/b"), other = cg_make("c");
+	unsigned int i;
+
+	REQUIRE(root >= 0);
+	CHECK_OK(cg_write(low, "brumm.mode", "audit"));
+	CHECK_KNOB(low, "brumm.mode", "audit");
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		CHECK_RET(cg_write(low, "brumm.mode", bad[i]), -EINVAL);
+	CHECK_KNOB(low, "brumm.mode", "audit");
+	CHECK_KNOB(top, "brumm.mode", "off inherited");
+	CHECK_OK(cg_write(top, "brumm.mode", " enforce\n"));
+	CHECK_KNOB(top, "brumm.mode", "enforce");
+	CHECK_KNOB(low, "brumm.mode", "audit");
+	CHECK_OK(cg_write(low, "brumm.mode", "inherit"));
+	CHECK_KNOB(low, "brumm.mode", "enforce inherited");
+	CHECK_KNOB(cg_make("a/b/d"), "brumm.mode", "enforce inherited");
+	CHECK_OK(cg_write(root, "brumm.mode", "audit"));
+	CHECK_KNOB(root, "brumm.mode", "audit");
+	CHECK_KNOB(other, "brumm.mode", "audit inherited");
+	CHECK_KNOB(top, "brumm.mode", "enforce");
+	CHECK_OK(cg_write(top, "brumm.mode", "inherit"));
+	CHECK_KNOB(low, "brumm.mode", "audit inherited");
+	CHECK_OK(cg_write(low, "brumm.mode", "off"));
+	CHECK_KNOB(low, "brumm.mode", "off");
+	CHECK_OK(cg_write(root, "brumm.mode", "inherit"));
+	CHECK_KNOB(root, "brumm.mode", "off inherited");
+	CHECK_KNOB(top, "brumm.mode", "off inherited");
+}
+
+/* Kinds of the living stand behind those of the device, and have prices. */
+static void living_has_prices(void)
+{
+	int top = cg_make("a"), low = cg_make("a/b");
+
+	CHECK(cg_key(low, "brumm.price", "process") > 0);
+	CHECK_EQ(cg_key(low, "brumm.stat", "process_count"), 0);
+	CHECK_EQ(cg_key(low, "brumm.stat", "ns_ns"), 0);
+	CHECK_OK(cg_write(top, "brumm.price", "process 1ms ns 7 map 9"));
+	CHECK_EQ(cg_key(low, "brumm.price", "process"), 1000000);
+	CHECK_EQ(cg_key(low, "brumm.price", "ns"), 7);
+	CHECK_EQ(cg_key(low, "brumm.price", "map"), 9);
+	CHECK_RET(cg_write(top, "brumm.price", "process 1 process 2"), -EINVAL);
+	CHECK_RET(cg_write(top, "brumm.price", "ns 1001s"), -ERANGE);
+	CHECK_EQ(cg_key(top, "brumm.price", "process"), 1000000);
+}
+
 static void limit_is_exact(void)
 {
 	int cg = priced("a"), w = win_open_in(cg);
@@ -279,7 +333,7 @@ static void prices_hold_at_once(void)
 	CHECK_EQ(knob_usage_ns(top), COST(1, 1, 10) + 10 * 600);
 	/* Own prices: only here, and limits above keep to theirs. */
 	CHECK_OK(cg_write(low, "brumm.price", "lookup 0\nmap 0\ndeep 0\npt 1us\n"));
-	CHECK_KNOB(low, "brumm.price", "lookup 0\nmap 0\npt 1000\ndeep 0\nown 1");
+	CHECK_PRICES(low, 0, 0, 1000, 0, true);
 	CHECK_EQ(knob_usage_ns(low), 10000);
 	CHECK_EQ(knob_usage_ns(top), COST(1, 1, 10) + 10 * 600);
 	CHECK_OK(cg_write(low, "brumm.price", "pt 0"));
@@ -292,7 +346,7 @@ static void prices_hold_at_once(void)
 	CHECK_OK(cg_write(top, "brumm.price", "lookup 0 map 0 pt 0 deep 0"));
 	CHECK_OK(dev_alloc(w, 16, 1));
 	CHECK_OK(cg_write(low, "brumm.price", "default"));
-	CHECK_KNOB(low, "brumm.price", "lookup 0\nmap 0\npt 0\ndeep 0\nown 0");
+	CHECK_PRICES(low, 0, 0, 0, 0, false);
 	CHECK_OK(cg_write(top, "brumm.price", PRICES));
 	CHECK_EQ(knob_usage_ns(low), COST(2, 2, 11));
 	close(w);
@@ -328,7 +382,7 @@ static void root_prices_reach_all(void)
 {
 	int root = open(CG_TOP, O_RDONLY | O_DIRECTORY);
 	int cg = cg_make("a"), low = cg_make("b/c"), w = win_open_in(low);
-	char before[200], *own;
+	char before[4096], *own;
 
 	REQUIRE(root >= 0);
 	REQUIRE(cg_read(root, "brumm.price", before, sizeof(before)) > 0);
@@ -372,11 +426,9 @@ static void prices_all_or_nothing(void)
 		if (!CHECK_RET(cg_write(cg, "brumm.price", bad[i].text),
 			       bad[i].err))
 			tap_diag("written: %s", bad[i].text);
-	CHECK_KNOB(cg, "brumm.price",
-		   "lookup 1000000\nmap 10000\npt 100\ndeep 0\nown 1");
+	CHECK_PRICES(cg, 1000000, 10000, 100, 0, true);
 	CHECK_OK(cg_write(cg, "brumm.price", "pt 1.5us\nlookup 1000s"));
-	CHECK_KNOB(cg, "brumm.price",
-		   "lookup 1000000000000\nmap 10000\npt 1500\ndeep 0\nown 1");
+	CHECK_PRICES(cg, 1000000000000, 10000, 1500, 0, true);
 }
 
 static void huge_usage_saturates(void)
@@ -402,6 +454,8 @@ static const struct tap_case cases[] = {
 	{ "times are read exactly and read back", times_are_read_exactly },
 	{ "nonsense is refused and changes nothing", nonsense_is_refused },
 	{ "the lock is 0 or 1", lock_is_a_bit },
+	{ "modes are inherited", modes_are_inherited },
+	{ "kinds of the living have prices", living_has_prices },
 	{ "the limit is exact", limit_is_exact },
 	{ "a limit of 0 allows nothing", zero_allows_nothing },
 	{ "a limit below the usage breaks nothing",

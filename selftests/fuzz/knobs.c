@@ -30,6 +30,7 @@ static const struct {
 	{ "brumm.price", false,
 	  { "default", "lookup 10", "map 20 pt 3", "lookup 1us map 2 pt 0" } },
 	{ "brumm.lock", true, { "0", "1" } },
+	{ "brumm.mode", false, { "off", "audit", "enforce", "inherit" } },
 	{ "brumm.peak", false, { "reset", "1" } },
 	{ "brumm.reclaim", false, { "1", "" } },
 };
@@ -37,7 +38,7 @@ static const struct {
 static const char *const words[] = {
 	"max", "-", "+", " ", "\n", "\t", "0", "9", "18446744073709551615",
 	"18446744073709551616", "1e9", "0x10", "us", "ns", "ms", "s", ".5",
-	"lookup", "map", "pt", "default", "own", "\xff", "%s%n", "-1",
+	"lookup", "map", "pt", "vma", "ns", "audit", "default", "own", "\xff", "%s%n", "-1",
 };
 
 static size_t damage(struct rng *g, char *text, size_t len)
@@ -99,7 +100,7 @@ static void check_readable(int cg)
 	static const char *const all[] = {
 		"brumm.max", "brumm.high", "brumm.current", "brumm.peak",
 		"brumm.stat", "brumm.events", "brumm.events.local",
-		"brumm.price", "brumm.lock",
+		"brumm.price", "brumm.lock", "brumm.mode",
 	};
 	char text[4096];
 	unsigned int i;

@@ -120,6 +120,11 @@ void shim_no_locks(const char *what);
 #define spin_lock(s)		shim_acquire(&(s)->l, false)
 #define spin_trylock(s)		shim_try_acquire(&(s)->l, false)
 #define spin_unlock(s)		shim_release(&(s)->l, false)
+/* Raw ones differ on a real-time kernel only. */
+typedef struct spinlock raw_spinlock_t;
+#define raw_spin_lock_init(s)	spin_lock_init(s)
+#define raw_spin_lock(s)	spin_lock(s)
+#define raw_spin_unlock(s)	spin_unlock(s)
 #define spin_lock_bh(s)		spin_lock(s)
 #define spin_unlock_bh(s)	spin_unlock(s)
 #define spin_lock_irq(s)	spin_lock(s)
