@@ -10,6 +10,7 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 	const char *what;
 } commands[] = {
+	{ "load", mc_load, "send requests to memcached, and time every one" },
 	{ "calc", mc_calc, "outlier proportions, and what they mean for a service" },
 };
 

@@ -5,6 +5,7 @@
 
 #include "../brumm/cli.h"
 
+int mc_load(int argc, char **argv);
 int mc_calc(int argc, char **argv);
 
 #endif /* BRUMM_MC_H */
