@@ -242,6 +242,13 @@ static int fill(struct run *r, const struct go *go)
 		.hedge = UINT64_MAX, .depth = FILL_DEPTH, .closed = true,
 		.unpaced = true,
 	};
+	unsigned int i;
+
+	/* More packets than a socket has room for are lost. */
+	for (i = 0; i < r->config.servers; i++) {
+		if (r->config.server[i].transport == TRANSPORT_UDP)
+			ph.depth = 1;
+	}
 
 	run_phase(r, PLAN_FILL, &ph);
 	return check_fill(r);

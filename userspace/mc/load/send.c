@@ -220,6 +220,7 @@ static bool take_next(struct worker *w, unsigned int flow)
 			    w->share.ranks + w->share.rank;
 		p->n++;
 	}
+	w->now = cli_now();
 	r->flow = flow;
 	r->intended = w->now;
 	begin(w, w->next++);
