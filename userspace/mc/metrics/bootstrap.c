@@ -14,7 +14,7 @@
 
 #include "metrics.h"
 
-static const struct bootstrap none = { { NAN, NAN }, NAN, NAN };
+static const struct bootstrap none = { { NAN, NAN }, NAN, NAN, NAN };
 
 /* ---- block length --------------------------------------------------------- */
 
@@ -204,6 +204,7 @@ static int resample(const struct sample *a, const struct sample *b,
 	out->interval.high = gsl_stats_quantile_from_sorted_data(v, 1, n, 1 - tail);
 	out->block = (double)(b && b->block > a->block ? b->block : a->block);
 	*variance = n > 1 ? gsl_stats_variance(v, 1, n) : NAN;
+	out->sd = sqrt(*variance);
 	gsl_rng_free(rng);
 	free(v);
 	return n ? 0 : -ENODATA;

@@ -36,6 +36,9 @@ struct interval metric_clopper_pearson(uint64_t m, uint64_t n, double confidence
 struct interval metric_difference(uint64_t ma, uint64_t na, uint64_t mb,
 				  uint64_t nb, double confidence);
 
+/* From the lowest to the highest of two; one that is none is left out. */
+struct interval metric_hull(struct interval a, struct interval b);
+
 /* ---- service.c: of a service on many servers ------------------------------ */
 
 /**
@@ -96,12 +99,14 @@ struct run_slices {
  * struct bootstrap - an interval for what comes in bursts
  * @interval: of the proportion (or of a difference)
  * @block: slices a block has
+ * @sd: standard deviation of what the interval is of
  * @effect: variance, divided by that of as many independent requests: with
  *	8, N requests tell as much as N/8 independent ones. NaN: no outlier
  */
 struct bootstrap {
 	struct interval interval;
 	double block;
+	double sd;
 	double effect;
 };
 

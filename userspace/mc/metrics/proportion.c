@@ -34,18 +34,43 @@ struct interval metric_wilson(uint64_t m, uint64_t n, double confidence)
 				  m < n ? fmin(middle + half, 1) : 1 };
 }
 
+/*
+ * Where the beta distribution's tail on that side is @tail. By halving: GSL's own
+ * inverse gives up on many arguments, and ends the program. NaN: GSL cannot
+ * tell the tail either.
+ */
+static double beta_quantile(double tail, bool upper, double a, double b)
+{
+	double low = 0, high = 1, x, p;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		x = (low + high) / 2;
+		p = upper ? gsl_cdf_beta_Q(x, a, b) : gsl_cdf_beta_P(x, a, b);
+		if (isnan(p))
+			return NAN;
+		if (upper ? p > tail : p < tail)
+			low = x;
+		else
+			high = x;
+	}
+	return (low + high) / 2;
+}
+
 struct interval metric_clopper_pearson(uint64_t m, uint64_t n,
 				       double confidence)
 {
 	double tail = (1 - confidence) / 2;
 	double hits = (double)m, rest = (double)(n - m);
 
+	struct interval at;
+
 	if (!sensible(m, n, confidence))
 		return none;
-	return (struct interval){
-		m ? gsl_cdf_beta_Pinv(tail, hits, rest + 1) : 0,
-		m < n ? gsl_cdf_beta_Qinv(tail, hits + 1, rest) : 1,
-	};
+	at.low = m ? beta_quantile(tail, false, hits, rest + 1) : 0;
+	at.high = m < n ? beta_quantile(tail, true, hits + 1, rest) : 1;
+	/* With millions of both kinds the two are the same for six digits. */
+	return isnan(at.low) || isnan(at.high) ? metric_wilson(m, n, confidence) : at;
 }
 
 struct interval metric_difference(uint64_t ma, uint64_t na, uint64_t mb,
@@ -59,4 +84,10 @@ struct interval metric_difference(uint64_t ma, uint64_t na, uint64_t mb,
 		pa - pb - hypot(pa - a.low, b.high - pb),
 		pa - pb + hypot(a.high - pa, pb - b.low),
 	};
+}
+
+struct interval metric_hull(struct interval a, struct interval b)
+{
+	/* fmin() and fmax() leave NaN out. */
+	return (struct interval){ fmin(a.low, b.low), fmax(a.high, b.high) };
 }

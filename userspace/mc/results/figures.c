@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #define _GNU_SOURCE
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "figures.h"
@@ -112,16 +113,6 @@ static int bootstrap(const struct pooled *p, size_t t, bool upper,
 	return err;
 }
 
-/*
- * From the lowest to the highest of all: bursts make the bootstrap the wider
- * one; with few outliers it knows of too few bursts, and Clopper and Pearson's
- * is.
- */
-static struct interval hull(struct interval a, struct interval b)
-{
-	return (struct interval){ fmin(a.low, b.low), fmax(a.high, b.high) };
-}
-
 static json_t *throughput_json(const struct pooled *p, struct over over,
 			       struct interval at)
 {
@@ -174,19 +165,26 @@ static json_t *threshold_json(const struct pooled *p, size_t t,
 {
 	struct over over = sum_over(p, t);
 	double op = metric_op(over.low, p->requests);
-	struct bootstrap b = { { NAN, NAN }, NAN, NAN }, up;
+	struct bootstrap b = { { NAN, NAN }, NAN, NAN, NAN }, up;
 	struct interval low, high, exact, at;
+	char label[32];
 
 	low = metric_clopper_pearson(over.low, p->requests, o->confidence);
 	high = metric_clopper_pearson(over.high, p->requests, o->confidence);
-	exact = hull(low, high);
+	/*
+	 * Bursts make the bootstrap the wider one; with few outliers it knows of
+	 * too few bursts, and Clopper and Pearson's is.
+	 */
+	exact = metric_hull(low, high);
 	at = exact;
 	if (!bootstrap(p, t, false, o, &b) && !bootstrap(p, t, true, o, &up)) {
-		b.interval = hull(b.interval, up.interval);
-		at = hull(exact, b.interval);
+		b.interval = metric_hull(b.interval, up.interval);
+		at = metric_hull(exact, b.interval);
 	}
-	return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	snprintf(label, sizeof(label), "%g us", (double)over.t_ns / 1e3);
+	return json_pack("{s:I, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"t_ns", (json_int_t)over.t_ns,
+		"label", label,
 		"requests", (json_int_t)p->requests,
 		"outliers", (json_int_t)over.low,
 		"outliers_upper", (json_int_t)over.high,
