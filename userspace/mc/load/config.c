@@ -16,6 +16,7 @@ enum {
 	OPT_GRACE, OPT_INTERVAL, OPT_SPIN, OPT_CPUS, OPT_TEXT, OPT_KEYS,
 	OPT_KEY_SIZE, OPT_VALUE_SIZE, OPT_GETS, OPT_MULTIGET, OPT_FANOUT,
 	OPT_HEDGE, OPT_THRESHOLDS, OPT_LOG, OPT_NO_FILL, OPT_MPI, OPT_NO_MPI,
+	OPT_ANNOUNCE,
 };
 
 static const struct argp_option options[] = {
@@ -53,6 +54,7 @@ static const struct argp_option options[] = {
 	{ "json", OPT_JSON, NULL, 0, "print JSON", 5 },
 	{ "output", OPT_OUTPUT, "FILE", 0, "JSON into a file, too", 5 },
 	{ "log", OPT_LOG, "FILE", 0, "every request into a file, as text if it ends in .csv", 5 },
+	{ "announce", OPT_ANNOUNCE, "FILE", 0, "write when the window begins into a file, as soon as that is fixed (ns of CLOCK_MONOTONIC)", 5 },
 	{ 0 },
 };
 
@@ -302,6 +304,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_LOG:
 		c->log = arg;
+		return 0;
+	case OPT_ANNOUNCE:
+		c->announce = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (c->servers == MAX_SERVERS)

@@ -311,6 +311,24 @@ static struct window window_of(const struct run *r, const struct phase *ph)
 	return w;
 }
 
+/* So that others can do something at a time of the window. */
+static int announce(const struct run *r, uint64_t start)
+{
+	FILE *f;
+	int err = 0;
+
+	if (!r->config.announce || r->ranks.share.rank)
+		return 0;
+	f = fopen(r->config.announce, "we");
+	if (!f || fprintf(f, "%lu\n", start) < 0)
+		err = -errno;
+	if (f && fclose(f) && !err)
+		err = -errno;
+	if (err)
+		cli_fail(err, "%s", r->config.announce);
+	return err;
+}
+
 static int measure(struct run *r, const struct go *go)
 {
 	struct phase ph = load_phase(r, go->start, r->config.duration,
@@ -323,6 +341,9 @@ static int measure(struct run *r, const struct go *go)
 	res->hedge = go->hedge;
 	res->start = ph.start;
 	res->start_realtime = realtime() + (ph.start - cli_now());
+	err = announce(r, ph.start);
+	if (err)
+		return err;
 	mark_now(&mark[0]);
 	run_phase(r, PLAN_WINDOW, &ph);
 	mark_now(&mark[1]);
