@@ -12,6 +12,8 @@ static const struct command {
 } commands[] = {
 	{ "load", mc_load, "send requests to memcached, and time every one" },
 	{ "calc", mc_calc, "outlier proportions, and what they mean for a service" },
+	{ "study", mc_study, "run a load in many settings, beside neighbours" },
+	{ "tenant", mc_tenant, "be such a neighbour: processes to be killed, or a storm" },
 };
 
 static void usage(FILE *f)
