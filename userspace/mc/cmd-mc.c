@@ -13,6 +13,7 @@ static const struct command {
 	{ "load", mc_load, "send requests to memcached, and time every one" },
 	{ "calc", mc_calc, "outlier proportions, and what they mean for a service" },
 	{ "study", mc_study, "run a load in many settings, beside neighbours" },
+	{ "report", mc_report, "make a page of what a study found" },
 	{ "tenant", mc_tenant, "be such a neighbour: processes to be killed, or a storm" },
 };
 

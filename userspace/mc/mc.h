@@ -8,6 +8,7 @@
 int mc_load(int argc, char **argv);
 int mc_calc(int argc, char **argv);
 int mc_study(int argc, char **argv);
+int mc_report(int argc, char **argv);
 int mc_tenant(int argc, char **argv);
 
 #endif /* BRUMM_MC_H */
