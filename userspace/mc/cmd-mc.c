@@ -14,6 +14,7 @@ static const struct command {
 	{ "calc", mc_calc, "outlier proportions, and what they mean for a service" },
 	{ "study", mc_study, "run a load in many settings, beside neighbours" },
 	{ "report", mc_report, "make a page of what a study found" },
+	{ "compare", mc_compare, "what changed from one study to another, beyond noise" },
 	{ "tenant", mc_tenant, "be such a neighbour: processes to be killed, or a storm" },
 };
 

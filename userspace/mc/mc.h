@@ -7,6 +7,7 @@
 
 int mc_load(int argc, char **argv);
 int mc_calc(int argc, char **argv);
+int mc_compare(int argc, char **argv);
 int mc_study(int argc, char **argv);
 int mc_report(int argc, char **argv);
 int mc_tenant(int argc, char **argv);
