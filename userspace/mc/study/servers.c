@@ -20,7 +20,7 @@
 #include "servers.h"
 
 #define SELF		"/proc/self/exe"
-#define LISTEN_WAIT	10000000000ull
+#define LISTEN_WAIT	60000000000ull
 #define VM_WAIT		300000000000ull
 
 enum { REAL_TIME_PRIORITY = 10 };
