@@ -40,7 +40,7 @@ struct grant {
 static struct mapdb_node *place_for(const struct mapdb_map_args *a, u32 to,
 				    const struct mapdb_piece *p)
 {
-	struct mapdb_node *place = mapdb_node_alloc(MAPDB_GFP);
+	struct mapdb_node *place = mapdb_node_alloc(a->source, MAPDB_GFP);
 	bool first;
 
 	if (!place)

@@ -79,7 +79,7 @@ static void node_first(struct mapdb_node *n, struct mapdb_sponsor *sp)
 int mapdb_alloc(struct mapdb_space *s, u32 start, u32 pages, void *priv)
 {
 	struct mapdb_frames *f = frames_alloc(pages, priv);
-	struct mapdb_node *n = mapdb_node_alloc(MAPDB_GFP);
+	struct mapdb_node *n = mapdb_node_alloc(s, MAPDB_GFP);
 	struct ledger_counts c;
 	int err = -ENOMEM, srcu;
 
@@ -182,6 +182,7 @@ static void node_derive(struct mapdb_node *n, const struct mapdb_map_args *a,
 	n->pages = p->pages;
 	n->rights = a->rights;
 	n->depth = p->depth + 1;
+	n->deep = mapdb_is_deep(n->depth);
 	mapdb_set_payer(n, mapdb_sponsor_of(a, p, &first));
 	n->pays_map = !!mapdb_payer(n);
 	n->pays_lookup = mapdb_payer(n) && first;
@@ -205,7 +206,7 @@ static int tally_add(struct map_op *op, const struct mapdb_node *n)
 static struct mapdb_node *node_for(struct map_op *op, u32 to,
 				   const struct mapdb_piece *p)
 {
-	struct mapdb_node *n = mapdb_node_alloc(MAPDB_GFP);
+	struct mapdb_node *n = mapdb_node_alloc(op->a->source, MAPDB_GFP);
 
 	if (!n)
 		return NULL;
@@ -481,14 +482,13 @@ static int map_pieces(struct map_op *op)
 	return err;
 }
 
-/* Is the source one piece, with a lineage, to be mapped where nothing is? */
+/* Is the source one piece, to be mapped where nothing is? */
 static bool is_simple(const struct mapdb_map_args *a,
 		      const struct mapdb_node *source)
 {
-	return source && source->start <= a->from &&
+	return source->start <= a->from &&
 	       mapdb_node_end(source) >= a->from + a->pages &&
-	       mapdb_piece_usable(source) && source->down &&
-	       !(a->flags & BRUMM_MAP_REPLACE);
+	       mapdb_piece_usable(source) && !(a->flags & BRUMM_MAP_REPLACE);
 }
 
 static int map_simple_locked(struct map_op *op, struct mapdb_node *source,
@@ -516,27 +516,48 @@ static int map_simple_locked(struct map_op *op, struct mapdb_node *source,
 	return err;
 }
 
-/* The usual case. -EXDEV: it is not. */
-static int map_simple(struct map_op *op)
+/*
+ * The usual case. -EXDEV: it is not, -ENOMSG: it is the first from its source,
+ * for which a lineage is missing.
+ */
+static int map_simple(struct map_op *op, struct mapdb_node *n)
 {
 	const struct mapdb_map_args *a = op->a;
-	struct mapdb_node *source, *n;
+	struct mapdb_node *source;
 	struct mapdb_frames *f;
-	int err = -EXDEV;
+	int err;
 
-	n = mapdb_node_alloc(MAPDB_GFP);
+	source = mapdb_lock_at(a->source, a->from, a->from + 1);
+	if (!source)
+		return -EXDEV;
+	f = mapdb_node_frames(source);
+	if (!is_simple(a, source))
+		err = -EXDEV;
+	else if (!source->down && !n->for_parent)
+		err = -ENOMSG;
+	else
+		err = map_simple_locked(op, source, n);
+	/* From here on it may be gone, if it was linked. */
+	mapdb_frames_unlock(f);
+	return err;
+}
+
+static int map_one(struct map_op *op)
+{
+	struct mapdb_node *n = mapdb_node_alloc(op->a->source, MAPDB_GFP);
+	int err;
+
 	if (!n)
 		return -ENOMEM;
-	source = mapdb_lock_at(a->source, a->from, a->from + 1);
-	if (source) {
-		f = mapdb_node_frames(source);
-		if (is_simple(a, source))
-			err = map_simple_locked(op, source, n);
-		/* From here on it may be gone, if it was linked. */
-		mapdb_frames_unlock(f);
+	err = map_simple(op, n);
+	if (err == -ENOMSG) {
+		n->for_parent = mapdb_lineage_alloc();
+		err = n->for_parent ? map_simple(op, n) : -ENOMEM;
 	}
-	if (err)
+	if (err) {
+		kfree(n->for_parent);
 		mapdb_node_free(n);
+	}
 	return err;
 }
 
@@ -544,7 +565,7 @@ static int map_simple(struct map_op *op)
 static int map_try(struct map_op *op)
 {
 	int srcu = mapdb_charge_begin();
-	int err = map_simple(op);
+	int err = map_one(op);
 
 	if (err == -EXDEV)
 		err = map_pieces(op);

@@ -8,69 +8,6 @@
  */
 #include "tree.h"
 
-static struct kmem_cache *node_cache;
-
-int mapdb_init(void)
-{
-	BUILD_BUG_ON(sizeof(struct mapdb_node) > 128);
-
-	node_cache = kmem_cache_create("brumm_node", sizeof(struct mapdb_node),
-				       0, SLAB_ACCOUNT, NULL);
-	return node_cache ? 0 : -ENOMEM;
-}
-
-void mapdb_exit(void)
-{
-	kmem_cache_destroy(node_cache);
-}
-
-void mapdb_space_init(struct mapdb_space *s, struct mapdb_sponsor *group)
-{
-	init_rwsem(&s->lock);
-	s->nodes = RB_ROOT;
-	s->group = group;
-}
-
-/* Nodes */
-
-struct mapdb_node *mapdb_node_alloc(gfp_t gfp)
-{
-	struct mapdb_node *n = kmem_cache_alloc(node_cache, gfp);
-
-	if (!n)
-		return NULL;
-	/* What else there is, is set by who makes a node of it. */
-	n->for_parent = NULL;
-	n->frame = 0;
-	n->up = NULL;
-	n->down = NULL;
-	mapdb_set_payer(n, NULL);
-	mapdb_first_init(n);
-	memset_startat(n, 0, rights);
-	return n;
-}
-
-void mapdb_node_free(struct mapdb_node *n)
-{
-	kmem_cache_free(node_cache, n);
-}
-
-void mapdb_node_free_bulk(unsigned int nr, struct mapdb_node **nodes)
-{
-	kmem_cache_free_bulk(node_cache, nr, (void **)nodes);
-}
-
-/* Free what hangs together by ->next. */
-void mapdb_free_list(struct mapdb_node *n)
-{
-	while (n) {
-		struct mapdb_node *next = n->next;
-
-		mapdb_node_free(n);
-		n = next;
-	}
-}
-
 /* Lineages: an interval tree by frame number */
 
 #define NODE_FIRST(n)	((n)->frame)
@@ -344,9 +281,10 @@ static struct mapdb_node *find_settled(struct mapdb_space *s, u32 *page,
 
 /*
  * Find the first node in @page..@end-1 of @s and lock its tree. The space is
- * looked up by its own lock, the tree's comes first in the order: so look, pin,
- * lock, and look again. PENDING nodes and reserved places are passed over: they
- * will be there, if at all, only after this.
+ * looked up by its own lock, the tree's comes first in the order: so try, and
+ * where it has to be waited for, pin it, lock it, and look again. PENDING nodes
+ * and reserved places are passed over: they will be there, if at all, only after
+ * this.
  *
  * Return: the node, stable until mapdb_frames_unlock(); NULL: none.
  */
@@ -362,6 +300,8 @@ struct mapdb_node *mapdb_lock_at(struct mapdb_space *s, u32 page, u32 end)
 		/* A linked node holds a reference, so there is one to add to. */
 		if (f && f != locked)
 			refcount_inc(&f->refs);
+		if (f && !locked && mutex_trylock(&f->lock))
+			locked = f;
 		up_read(&s->lock);
 
 		if (f && f == locked)
@@ -443,6 +383,7 @@ static struct mapdb_node *split(struct mapdb_op *op, struct mapdb_node *n,
 	mapdb_set_payer(r, mapdb_payer(n));
 	r->rights = n->rights;
 	r->depth = n->depth;
+	r->deep = n->deep;
 	r->state = n->state;
 	r->dying = n->dying;
 	r->down = n->down;

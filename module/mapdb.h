@@ -37,6 +37,7 @@
  *			extent of its nodes for those who fault (read)
  *	sponsor->lock	spinlock: list of first nodes
  *	ledger domain	spinlock
+ *	store->lock	spinlock: memory of nodes
  * A node changes only with both its mutex and, for what a fault looks at, its
  * space's rwsem held for writing; either one makes it stable to look at. No
  * two spaces and no two frames objects are ever locked at once. Neither lock
@@ -80,17 +81,35 @@ struct mapdb_sponsor {
 	u64 id;
 };
 
+struct mapdb_slab;
+
+/**
+ * struct mapdb_store - memory for nodes, see nodes.c
+ * @lock: protects the store, and the slabs that are of it
+ * @open: slabs with free nodes
+ * @spare: one that is empty, or NULL
+ * @closed: keep none that is empty
+ */
+struct mapdb_store {
+	spinlock_t lock;	/* this, and the slabs */
+	struct list_head open;
+	struct mapdb_slab *spare;
+	bool closed;
+};
+
 /**
  * struct mapdb_space - the offset space of a window
  * @lock: see above
  * @nodes: tree of nodes by offset; they do not overlap
  * @group: sponsor that what is mapped here is charged to where nobody else
  *	is; NULL: the root cgroup
+ * @store: nodes for what is mapped from here
  */
 struct mapdb_space {
 	struct rw_semaphore lock;
 	struct rb_root nodes;
 	struct mapdb_sponsor *group;
+	struct mapdb_store store;
 };
 
 /**
@@ -152,13 +171,16 @@ struct mapdb_frames {
  * @next: while PENDING, and in lists of free nodes
  * @sponsor: who pays, or NULL
  * @first: in sponsor->first, or empty
+ * @slot: which one of its slab
  * @rights: BRUMM_RIGHT_*
  * @depth: 0: root
  * @state: enum mapdb_state
  * @dying: see above
  * @taken: in the batch that is being gathered
+ * @pays: all of the following in one number, to count by
  * @pays_map, @pays_lookup: what is charged for it besides its pages: a part
  *	that was cut off to be removed leaves that with the rest
+ * @deep: mapdb_is_deep(), for what @pays_map stands for
  */
 struct mapdb_node {
 	struct rb_node in_space;
@@ -182,14 +204,24 @@ struct mapdb_node {
 	struct mapdb_sponsor *sponsor;
 	struct list_head first;
 #endif
+	u8 slot;
 	u8 rights;
 	u8 depth;
 	u8 state;
 	u8 dying : 1;
 	u8 taken : 1;
-	u8 pays_map : 1;
-	u8 pays_lookup : 1;
+	union {
+		u8 pays;
+		struct {
+			u8 pays_map : 1;
+			u8 pays_lookup : 1;
+			u8 deep : 1;
+		};
+	};
 };
+
+/* Values of mapdb_node.pays. */
+#define MAPDB_PAYS	8
 
 static inline u32 mapdb_node_last(const struct mapdb_node *n)
 {
@@ -304,10 +336,13 @@ struct mapdb_unmap_result {
 	struct mapdb_payers payer;
 };
 
-/* mapdb.c: trees, nodes, frames */
+/* nodes.c: their memory */
 int mapdb_init(void);
 void mapdb_exit(void);
 void mapdb_space_init(struct mapdb_space *s, struct mapdb_sponsor *group);
+void mapdb_space_exit(struct mapdb_space *s);
+
+/* mapdb.c: trees, nodes, frames */
 struct mapdb_node *mapdb_find(struct mapdb_space *s, u32 page);
 struct mapdb_node *mapdb_find_from(struct mapdb_space *s, u32 page);
 

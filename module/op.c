@@ -103,7 +103,8 @@ void mapdb_op_refill(struct mapdb_op *op)
 	while (op->nr_spare < MAPDB_SPARE) {
 		struct mapdb_node *n;
 
-		n = mapdb_node_alloc(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
+		n = mapdb_node_alloc(op->actor,
+				     GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
 		n->next = op->spare;
 		op->spare = n;
 		op->nr_spare++;

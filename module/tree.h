@@ -130,11 +130,13 @@ static inline void mapdb_charge_end(int srcu)
 		srcu_read_unlock(mapdb_charging, srcu);
 }
 
-/* nodes and lineages */
-struct mapdb_node *mapdb_node_alloc(gfp_t gfp);
+/* nodes.c */
+struct mapdb_node *mapdb_node_alloc(struct mapdb_space *s, gfp_t gfp);
 void mapdb_node_free(struct mapdb_node *n);
 void mapdb_node_free_bulk(unsigned int nr, struct mapdb_node **nodes);
 void mapdb_free_list(struct mapdb_node *n);
+
+/* lineages */
 struct mapdb_lineage *mapdb_lineage_alloc(void);
 void mapdb_lineage_init(struct mapdb_lineage *l, struct mapdb_frames *f);
 void mapdb_lineage_get(struct mapdb_lineage *l);
@@ -181,7 +183,7 @@ static inline void mapdb_node_counts(const struct mapdb_node *n,
 	c->n[LEDGER_LOOKUP] = n->pays_lookup;
 	c->n[LEDGER_MAP] = n->pays_map;
 	c->n[LEDGER_PT] = mapdb_payer(n) ? n->pages : 0;
-	c->n[LEDGER_DEEP] = n->pays_map && mapdb_is_deep(n->depth);
+	c->n[LEDGER_DEEP] = n->pays_map && n->deep;
 }
 
 struct mapdb_node *mapdb_cut(struct mapdb_op *op, struct mapdb_node *n, u32 lo,

@@ -422,6 +422,7 @@ static int window_release(struct inode *inode, struct file *file)
 	up_write(&w->life);
 
 	mapdb_release(&w->space);
+	mapdb_space_exit(&w->space);
 	group_put(w->space.group);
 	window_inode_put(w->inode);
 	window_put(w);

@@ -93,6 +93,8 @@ void world_exit(void)
 	world->shut = true;
 	for (i = 0; i < world->nr_windows; i++)
 		mapdb_release(world_space(i));
+	for (i = 0; i < world->nr_windows; i++)
+		mapdb_space_exit(world_space(i));
 	SHIM_CHECK(!world->nr_objects, "%u objects are left",
 		   world->nr_objects);
 	for (i = 0; i < world->nr_windows; i++)
@@ -389,6 +391,7 @@ struct window *window_new(u32 pages, struct mapdb_sponsor *group)
 void window_release(struct window *w)
 {
 	mapdb_release(&w->space);
+	mapdb_space_exit(&w->space);
 	mapdb_space_put(&w->space);
 }
 

@@ -18,7 +18,7 @@ struct kmem_cache {
 	long live;
 };
 
-static long live;
+static long live, cached;
 static unsigned long nofail;
 static unsigned long fail_at;
 
@@ -33,6 +33,11 @@ bool shim_alloc_fail_at(unsigned long n)
 long shim_alloc_live(void)
 {
 	return __atomic_load_n(&live, __ATOMIC_SEQ_CST);
+}
+
+long shim_alloc_cached(void)
+{
+	return __atomic_load_n(&cached, __ATOMIC_SEQ_CST);
 }
 
 unsigned long shim_alloc_nofail(void)
@@ -68,8 +73,10 @@ void *shim_alloc(size_t size, gfp_t gfp, enum shim_kind kind,
 	p = (char *)h + HEADER;
 	memset(p, gfp & __GFP_ZERO ? 0 : 0xa5, size);
 	__atomic_add_fetch(&live, 1, __ATOMIC_SEQ_CST);
-	if (cache)
+	if (cache) {
 		__atomic_add_fetch(&cache->live, 1, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(&cached, 1, __ATOMIC_SEQ_CST);
+	}
 	return p;
 }
 
@@ -85,8 +92,10 @@ void shim_free(const void *ptr, unsigned int kinds, struct kmem_cache *cache)
 	SHIM_CHECK(h->cache == cache, "freed to the wrong cache");
 	if (h->kind == SHIM_KVMALLOC)
 		shim_might_sleep("kvfree");
-	if (cache)
+	if (cache) {
 		__atomic_sub_fetch(&cache->live, 1, __ATOMIC_SEQ_CST);
+		__atomic_sub_fetch(&cached, 1, __ATOMIC_SEQ_CST);
+	}
 	__atomic_sub_fetch(&live, 1, __ATOMIC_SEQ_CST);
 	memset(h, 0x6b, HEADER + h->size);
 	free(h);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 #include "bench.h"
 
 #define OWN_GROUP	"brumm-bench"
-#define NODE_SIZE	"/sys/kernel/slab/brumm_node/object_size"
+/* What is behind the dash is how many nodes a slab has. */
+#define SLAB_SIZE	"/sys/kernel/slab/brumm_nodes-*/object_size"
 #define NOISE_ROUNDS	2000u
 /* Enough for all of it; what it is for is that the budget is looked at. */
 #define BUDGET_NS	(1000 * 1000000000ull)
@@ -139,15 +141,29 @@ static void look_at_cpus(struct bench_env *env)
 	bench_pin(env->cpus[0]);
 }
 
-static uint64_t node_bytes(void)
+static uint64_t slab_share(const char *path)
 {
-	FILE *f = fopen(NODE_SIZE, "re");
-	unsigned long bytes = 0;
+	unsigned long bytes, nodes = strtoul(strrchr(path, '-') + 1, NULL, 10);
+	FILE *f = nodes ? fopen(path, "re") : NULL;
 
-	if (f && fscanf(f, "%lu", &bytes) != 1)
+	if (!f || fscanf(f, "%lu", &bytes) != 1)
 		bytes = 0;
 	if (f)
 		fclose(f);
+	return nodes ? bytes / nodes : 0;
+}
+
+/* A node's share of its slab. */
+static uint64_t node_bytes(void)
+{
+	uint64_t bytes = 0;
+	glob_t found;
+
+	if (glob(SLAB_SIZE, 0, NULL, &found))
+		return 0;
+	if (found.gl_pathc)
+		bytes = slab_share(found.gl_pathv[0]);
+	globfree(&found);
 	return bytes;
 }
 

@@ -25,6 +25,7 @@ typedef int8_t s8;
 typedef unsigned int gfp_t;
 
 #define U8_MAX			((u8)~0U)
+#define PAGE_SIZE		4096ul
 #define U16_MAX			((u16)~0U)
 #define U32_MAX			((u32)~0U)
 #define U64_MAX			((u64)~0ULL)

@@ -17,6 +17,8 @@ void shim_fail_without_trace(void);
 bool shim_alloc_fail_at(unsigned long n);
 /* Blocks that are allocated at the moment. */
 long shim_alloc_live(void);
+/* Of which so many are from a kmem_cache. */
+long shim_alloc_cached(void);
 /* Allocations that could not fail (__GFP_NOFAIL), ever. */
 unsigned long shim_alloc_nofail(void);
 
