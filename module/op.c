@@ -294,20 +294,23 @@ static bool is_doomed(const struct mapdb_node *n, const struct mapdb_frames *f)
 /*
  * Is there next to nothing between @last and @n in their space? What a revoke
  * has passed on its way down is as good as nothing: it will be taken, and has a
- * fault more if it is used until then.
+ * fault more if it is used until then. *@looks: nodes that may still be looked at
+ * under this hold of the tree's lock.
  */
-static bool bridges(const struct mapdb_node *last, const struct mapdb_node *n)
+static bool bridges(const struct mapdb_node *last, const struct mapdb_node *n,
+		    unsigned int *looks)
 {
 	const struct mapdb_frames *f = mapdb_node_frames(n);
-	u32 hole = n->start - mapdb_node_end(last);
 	unsigned int steps = MAPDB_ZAP_DOOMED;
 	struct rb_node *at;
 
-	if (hole > MAPDB_ZAP_HOLE)
+	if (n->start - mapdb_node_end(last) > MAPDB_ZAP_HOLE)
 		return false;
 	for (at = rb_next(&last->in_space); at != &n->in_space; at = rb_next(at)) {
-		if (!steps-- ||
-		    !is_doomed(rb_entry(at, struct mapdb_node, in_space), f))
+		if (!steps-- || !*looks)
+			return false;
+		--*looks;
+		if (!is_doomed(rb_entry(at, struct mapdb_node, in_space), f))
 			return false;
 	}
 	return true;
@@ -320,7 +323,7 @@ static bool bridges(const struct mapdb_node *last, const struct mapdb_node *n)
 void mapdb_batch_state(struct mapdb_op *op, enum mapdb_state state, u32 take)
 {
 	struct mapdb_space *s = NULL;
-	unsigned int i;
+	unsigned int i, looks = MAPDB_BATCH;
 
 	bitmap_zero(op->joined, MAPDB_BATCH);
 	for (i = 0; i < op->nr; i++) {
@@ -333,7 +336,7 @@ void mapdb_batch_state(struct mapdb_op *op, enum mapdb_state state, u32 take)
 			s = n->space;
 			down_write(&s->lock);
 		} else if (n->start == mapdb_node_end(op->batch[i - 1]) ||
-			   bridges(op->batch[i - 1], n)) {
+			   bridges(op->batch[i - 1], n, &looks)) {
 			__set_bit(i, op->joined);
 		}
 		n->state = state;
