@@ -366,36 +366,34 @@ void ledger_charge(struct ledger *l, const struct ledger_counts *c)
 	ledger_charge_from(l, NULL, c);
 }
 
-/* Where usage cannot just be reduced: it is saturated, or somebody is wrong. */
-static void ledger_sub_slow(struct ledger *l, const struct ledger_counts *c)
+/*
+ * Where usage cannot just be reduced: it is saturated, or somebody is wrong, who
+ * took back more than there is: nothing is left of that kind.
+ */
+static noinline void ledger_sub_slow(struct ledger *l)
 {
 	int k;
 
 	for (k = 0; k < LEDGER_KINDS; k++) {
-		if (WARN_ON_ONCE(c->n[k] > l->count.n[k]))
+		if (WARN_ON_ONCE((s64)l->count.n[k] < 0))
 			l->count.n[k] = 0;
-		else
-			l->count.n[k] -= c->n[k];
 	}
 	l->usage = ledger_cost_all(l->prices, &l->count, &l->living);
 }
 
-/* Take @c off the account of @l alone. */
-static void ledger_sub(struct ledger *l, const struct ledger_counts *c,
-		       u64 cost)
+/* Take @c off the account of @l alone. No count is ever near its sign. */
+static __always_inline void ledger_sub(struct ledger *l,
+				       const struct ledger_counts *c, u64 cost)
 {
-	bool slow = l->usage == U64_MAX;
+	u64 below = 0;
 	int k;
 
 	for (k = 0; k < LEDGER_KINDS; k++)
-		slow |= c->n[k] > l->count.n[k];
-	if (unlikely(slow)) {
-		ledger_sub_slow(l, c);
-		return;
-	}
-	for (k = 0; k < LEDGER_KINDS; k++)
-		l->count.n[k] -= c->n[k];
-	l->usage -= cost;
+		below |= l->count.n[k] -= c->n[k];
+	if (unlikely((s64)below < 0 || l->usage == U64_MAX))
+		ledger_sub_slow(l);
+	else
+		l->usage -= cost;
 }
 
 /**

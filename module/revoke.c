@@ -206,16 +206,23 @@ static bool gather(struct mapdb_op *op, struct mapdb_lineage *l, u32 lo, u32 hi)
 
 /* Finish */
 
-/* Tell of the batch, once for each run of neighbours. */
+/*
+ * Tell of the batch, once for each run of neighbours. Who revokes in his own
+ * space knows.
+ */
 static void finish_events(struct mapdb_op *op)
 {
 	unsigned int i, run;
 
 	for (i = 0; i < op->nr; i = run) {
 		struct mapdb_node *n = op->batch[i];
-		u32 end = mapdb_node_end(n);
+		u32 end;
 
-		for (run = i + 1; run < op->nr; run++) {
+		run = i + 1;
+		if (n->space == op->actor)
+			continue;
+		end = mapdb_node_end(n);
+		for (; run < op->nr; run++) {
 			struct mapdb_node *next = op->batch[run];
 
 			if (next->space != n->space || next->start != end ||
@@ -223,9 +230,8 @@ static void finish_events(struct mapdb_op *op)
 				break;
 			end = mapdb_node_end(next);
 		}
-		if (n->space != op->actor)
-			mapdb_event(n->space, n->start, end - n->start,
-				    n->rights, true);
+		mapdb_event(n->space, n->start, end - n->start, n->rights,
+			    true);
 	}
 }
 
@@ -273,39 +279,88 @@ static void finish_unlink(struct mapdb_op *op)
 	}
 }
 
-/* Uncharge the batch, once for each run of one sponsor. */
-static void finish_uncharge(struct mapdb_op *op)
-{
-	unsigned int i = 0;
+/**
+ * struct bill - what the batch is charged
+ * @sponsor: who pays for the first node of it
+ * @several: he does not pay for all
+ * @pages: pages of all
+ * @pay: how many pay what, by mapdb_node.pays
+ */
+struct bill {
+	struct mapdb_sponsor *sponsor;
+	bool several;
+	u64 pages;
+	u8 pay[MAPDB_PAYS];
+};
 
-	while (BRUMM_QUOTA && i < op->nr) {
-		struct mapdb_sponsor *sp = mapdb_payer(op->batch[i]);
-		struct ledger_counts sum = {}, c;
-
-		if (!sp) {
-			i++;
-			continue;
-		}
-		do {
-			mapdb_node_counts(op->batch[i], &c);
-			ledger_counts_add(&sum, &c);
-		} while (++i < op->nr && mapdb_payer(op->batch[i]) == sp);
-		ledger_uncharge(&sp->ledger, &sum);
-	}
-}
-
-/* Nobody maps the frames of a root that is in the batch any more. */
-static void finish_frames(struct mapdb_op *op, struct mapdb_frames *f)
+/* Add up the batch; nobody maps the frames of a root that is in it any more. */
+static void finish_sum(struct mapdb_op *op, struct mapdb_frames *f,
+		       struct bill *b)
 {
 	unsigned int i;
 
-	op->res.nodes += op->nr;
+	*b = (struct bill){ .sponsor = mapdb_payer(op->batch[0]) };
 	for (i = 0; i < op->nr; i++) {
 		struct mapdb_node *n = op->batch[i];
 
-		op->res.pages += n->pages;
+		b->pages += n->pages;
 		if (unlikely(mapdb_node_is_root(n)))
 			mapdb_free_frames(f->priv, n->frame, n->pages);
+		if (!BRUMM_QUOTA)
+			continue;
+		b->pay[n->pays]++;
+		if (unlikely(mapdb_payer(n) != b->sponsor))
+			b->several = true;
+	}
+	op->res.nodes += op->nr;
+	op->res.pages += b->pages;
+}
+
+/* The same, in the terms of the ledger. */
+static void bill_counts(const struct bill *b, struct ledger_counts *c)
+{
+	struct mapdb_node of = {};
+	unsigned int pays;
+
+	*c = (struct ledger_counts){ .n = { [LEDGER_PT] = b->pages } };
+	for (pays = 0; pays < MAPDB_PAYS; pays++) {
+		of.pays = pays;
+		c->n[LEDGER_LOOKUP] += of.pays_lookup ? b->pay[pays] : 0;
+		c->n[LEDGER_MAP] += of.pays_map ? b->pay[pays] : 0;
+		c->n[LEDGER_DEEP] += of.pays_map && of.deep ? b->pay[pays] : 0;
+	}
+}
+
+/* Uncharge the batch, once for each run of one sponsor. */
+static void uncharge_runs(struct mapdb_op *op)
+{
+	unsigned int i = 0;
+
+	while (i < op->nr) {
+		struct mapdb_sponsor *sp = mapdb_payer(op->batch[i]);
+		struct ledger_counts sum, c;
+
+		mapdb_node_counts(op->batch[i], &sum);
+		while (++i < op->nr && mapdb_payer(op->batch[i]) == sp) {
+			mapdb_node_counts(op->batch[i], &c);
+			ledger_counts_add(&sum, &c);
+		}
+		if (sp)
+			ledger_uncharge(&sp->ledger, &sum);
+	}
+}
+
+static void finish_uncharge(struct mapdb_op *op, const struct bill *b)
+{
+	struct ledger_counts c;
+
+	if (!BRUMM_QUOTA)
+		return;
+	if (b->several || op->nr == 1) {
+		uncharge_runs(op);
+	} else if (b->sponsor) {
+		bill_counts(b, &c);
+		ledger_uncharge(&b->sponsor->ledger, &c);
 	}
 }
 
@@ -315,15 +370,17 @@ static void finish_frames(struct mapdb_op *op, struct mapdb_frames *f)
  */
 static void finish(struct mapdb_op *op, struct mapdb_frames *f)
 {
+	struct bill b;
+
 	mapdb_batch_zap(op);
 
 	os_begin(remove, 0);
-	finish_frames(op, f);
+	finish_sum(op, f, &b);
 	mapdb_frames_lock(f);
 	/* The spaces may go once the nodes are unlinked: tell before. */
 	finish_events(op);
 	finish_unlink(op);
-	finish_uncharge(op);
+	finish_uncharge(op, &b);
 	mapdb_frames_changed(f);
 	mutex_unlock(&f->lock);
 	mapdb_batch_free(op);
