@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #define _GNU_SOURCE
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,6 +208,9 @@ static int run_load(struct work *w)
 	if (err)
 		return err;
 	acted = beside ? act(w) : 0;
+	/* There is nothing to wait for. */
+	if (acted)
+		kill(w->load.pid, SIGTERM);
 	text = child_read_all(&w->load, &status);
 	err = acted ? failed(w, acted, "the neighbour: %s", strerror(-acted)) :
 		take_result(w, text, status);

@@ -180,16 +180,19 @@ char *child_read_all(struct child *c, int *status)
 	ssize_t n;
 
 	for (;;) {
-		n = read(c->out, part, sizeof(part));
-		if (n > 0 && f)
-			fwrite(part, 1, (size_t)n, f);
-		if (!n || (n < 0 && errno != EINTR))
-			break;
 		/* What it has till then it prints. */
 		if (cli_signal() && !told) {
 			kill(c->pid, SIGTERM);
 			told = true;
 		}
+		/* Not for ever: a signal may come just before. */
+		if (wait_readable(c->out, cli_now() + 100000000))
+			continue;
+		n = read(c->out, part, sizeof(part));
+		if (n > 0 && f)
+			fwrite(part, 1, (size_t)n, f);
+		if (!n || (n < 0 && errno != EINTR))
+			break;
 	}
 	while (waitpid(c->pid, status, 0) < 0 && errno == EINTR)
 		;
