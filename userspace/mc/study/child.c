@@ -33,7 +33,8 @@ static const char *prepare(const struct child_opts *o, int out, pid_t parent)
 		return "pinning it to its CPUs";
 	if (o->policy != SCHED_OTHER && sched_setscheduler(0, o->policy, &param))
 		return "giving it a real-time priority";
-	if (dup2(out >= 0 ? out : STDERR_FILENO, STDOUT_FILENO) < 0)
+	if (dup2(out >= 0 ? out : STDERR_FILENO, STDOUT_FILENO) < 0 ||
+	    (o->err >= 0 && dup2(o->err, STDERR_FILENO) < 0))
 		return "dup2";
 	return NULL;
 }

@@ -14,17 +14,18 @@
  * @cpus: pinned there; NULL: anywhere
  * @policy, @priority: of the scheduler
  * @group: cgroup to be in, a descriptor; -1: ours
+ * @err: its stderr; -1: ours
  * @out: its stdout is a pipe, else it is our stderr
  */
 struct child_opts {
 	char **argv;
 	const cpu_set_t *cpus;
 	int policy, priority;
-	int group;
+	int group, err;
 	bool out;
 };
 
-#define CHILD_OPTS_INIT { .policy = SCHED_OTHER, .group = -1 }
+#define CHILD_OPTS_INIT { .policy = SCHED_OTHER, .group = -1, .err = -1 }
 
 /* @pid: 0 when there is none; @out: -1 without a pipe. */
 struct child {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +37,7 @@ static int start(const struct neighbour *n, struct child *c, const char *text,
 	if (!o.argv)
 		return -ENOMEM;
 	o.out = true;
+	o.err = place ? n->said : -1;
 	if (place && n->s->place) {
 		if (parse_cpus(n->s->place, &cpus)) {
 			snprintf(why, size, "'%s' is not a list of CPUs", n->s->place);
@@ -51,9 +53,19 @@ static int start(const struct neighbour *n, struct child *c, const char *text,
 	return err;
 }
 
+/* The first line of what it said, to tell why it did not start. */
+static void first_message(const struct neighbour *n, char *to, size_t size)
+{
+	ssize_t len = pread(n->said, to, size - 1, 0);
+
+	to[len > 0 ? len : 0] = 0;
+	to[strcspn(to, "\n")] = 0;
+}
+
 static int grow(struct neighbour *n, const char *what, char *why, size_t size)
 {
 	char command[1024], budget[64] = "", line[512];
+	char message[160];
 	int err;
 
 	if (is(n, "teardown-budget"))
@@ -64,9 +76,10 @@ static int grow(struct neighbour *n, const char *what, char *why, size_t size)
 	err = start(n, &n->child, command, true, why, size);
 	if (!err) {
 		err = child_read_line(&n->child, line, sizeof(line), GROW_WAIT);
+		first_message(n, message, sizeof(message));
 		if (err)
 			snprintf(why, size, "the neighbour did not start: %s",
-				 strerror(-err));
+				 *message ? message : strerror(-err));
 	}
 	if (!err)
 		n->grown = json_loads(line, 0, NULL);
@@ -78,7 +91,10 @@ int neighbour_start(struct neighbour *n, const struct spec *s,
 {
 	char what[256];
 
-	*n = (struct neighbour){ .s = s, .c = c, .child.out = -1 };
+	*n = (struct neighbour){ .s = s, .c = c, .child.out = -1,
+				 .said = memfd_create("neighbour", MFD_CLOEXEC) };
+	if (n->said < 0)
+		return -errno;
 	snprintf(n->group, sizeof(n->group), "brumm-mc-%d-neighbour", (int)getpid());
 	if (is(n, "none") || is_storm(n))
 		return 0;
@@ -161,6 +177,8 @@ void neighbour_stop(struct neighbour *n)
 	child_end(&n->child, 10000000000ull);
 	json_decref(n->grown);
 	json_decref(n->reap);
+	if (n->s)
+		close(n->said);
 	*n = (struct neighbour){ .child.out = -1 };
 }
 

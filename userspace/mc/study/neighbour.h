@@ -9,6 +9,7 @@
 /**
  * struct neighbour - of one cell
  * @child: brumm run, which has the tenant in its cgroup
+ * @said: its messages: that a tenant was killed is none that we need
  * @group: that cgroup
  * @grown: what the tenant said of itself, or NULL
  * @reap: what brumm reap said, or NULL
@@ -18,6 +19,7 @@ struct neighbour {
 	const struct spec *s;
 	const struct cell *c;
 	struct child child;
+	int said;
 	char group[64];
 	json_t *grown, *reap;
 	uint64_t from, until;

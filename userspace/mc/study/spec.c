@@ -281,7 +281,7 @@ static int complete(struct spec *s, const char *path)
 			err = add(&s->axis[i], defaults[i]);
 	}
 	if (!err && !s->title)
-		err = text_of(&s->title, path);
+		err = text_of(&s->title, basename(path));
 	if (!err && !s->server)
 		err = text_of(&s->server, "memcached -m 64 -t 1 -U 0");
 	if (!err && !s->budget)
