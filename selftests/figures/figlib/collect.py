@@ -17,7 +17,7 @@ from . import REPO, Trouble, say
 
 BRUMM = Path(os.environ.get("BRUMM_BIN") or REPO / "build/user/brumm")
 # Modes: how the guest's time runs. See Documentation/design/measuring.md.
-ICOUNT, SMP = "icount", "smp"
+ICOUNT, SMP, STEPS = "icount", "smp", "steps"
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,17 @@ class Sizes:
     profile: str        # more arguments of brumm profile
     samples: int        # mappings of a run with probes
     range: str          # what is mapped as one node
+    steps: tuple        # single calls, and mappings, whose instructions are counted
 
 
 FULL = Sizes(sweep=tuple(range(256, 4097, 384)), repeat=5, leaves=4096,
              large=8192, rounds=7, parallel=20000, parallel_repeat=5,
-             profile="--state fresh", samples=2048, range="1G")
+             profile="--state fresh", samples=2048, range="1G",
+             steps=(512, 4096))
 QUICK = Sizes(sweep=(256, 512, 1024), repeat=5, leaves=2048, large=512, rounds=7,
               parallel=1000, parallel_repeat=2, profile="--quick --state fresh --repeat 20",
-              samples=128, range="64M")
+              samples=128, range="64M",
+              steps=(64, 512))
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,7 @@ class Machine:
 
     def __init__(self, lane, out, raw, cpus):
         self.lane, self.out, self.raw, self.cpus = lane, out, raw, cpus
+        self.qemu = None
 
     def file(self, run):
         return self.raw / f"{run.name}.json"
@@ -132,7 +136,7 @@ class Machine:
     def boot(self, mode, module, runs):
         command = [str(REPO / "selftests/vm/run"), "-k", self.lane,
                    "--mem", "3G", "--timeout", "1200", "--out", str(self.out)]
-        if mode == ICOUNT:
+        if mode in (ICOUNT, STEPS):
             command.append("--icount")
         else:
             command += ["--smp", str(self.cpus)]
@@ -140,6 +144,8 @@ class Machine:
             command.append("--no-quota")
         command += ["--", "sh", "-c", self.script(runs)]
         env = dict(os.environ, BRUMM_MODE=mode)
+        if self.qemu:
+            env["QEMU"] = str(self.qemu)
         say(f"{self.lane}, {mode}, {module}: " + ", ".join(r.name for r in runs))
         with subprocess.Popen(command, env=env, cwd=REPO) as proc:
             try:

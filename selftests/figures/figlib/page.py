@@ -82,7 +82,7 @@ class Page:
         spread = " to ".join(self.number(f"{path}/spread/{k}", 3) for k in (0, 1)) \
             if row["spread"] else ""
         verdict = {True: "reached", False: '<span class="miss">missed</span>',
-                   None: "no sample"}[row["pass"]]
+                   None: "not judged" if "why" in row else "no sample"}[row["pass"]]
         return (f'<tr><td>{self.text(path + "/what")}</td><td>{", ".join(limits)}</td>'
                 f'<td class="n">{self.number(path + "/value", 3)}</td>'
                 f'<td class="n">{spread}</td>'
