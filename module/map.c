@@ -211,7 +211,7 @@ static struct mapdb_node *node_for(struct map_op *op, u32 to,
 	if (!n)
 		return NULL;
 	if (!p->down || (op->a->flags & BRUMM_MAP_REPLACE)) {
-		n->for_parent = mapdb_lineage_alloc();
+		n->for_parent = mapdb_lineage_alloc(op->a->source);
 		if (!n->for_parent) {
 			mapdb_node_free(n);
 			return NULL;
@@ -305,7 +305,7 @@ static int lineage_for(struct mapdb_node *source, struct mapdb_node *n)
 
 	n->for_parent = NULL;
 	if (source->down) {
-		kfree(l);
+		mapdb_lineage_free(l);
 		return 0;
 	}
 	if (!l)
@@ -551,11 +551,11 @@ static int map_one(struct map_op *op)
 		return -ENOMEM;
 	err = map_simple(op, n);
 	if (err == -ENOMSG) {
-		n->for_parent = mapdb_lineage_alloc();
+		n->for_parent = mapdb_lineage_alloc(op->a->source);
 		err = n->for_parent ? map_simple(op, n) : -ENOMEM;
 	}
 	if (err) {
-		kfree(n->for_parent);
+		mapdb_lineage_free(n->for_parent);
 		mapdb_node_free(n);
 	}
 	return err;
@@ -585,7 +585,7 @@ static void map_op_exit(struct map_op *op)
 	struct mapdb_node *n;
 
 	for (n = op->nodes; n; n = n->next)
-		kfree(n->for_parent);
+		mapdb_lineage_free(n->for_parent);
 	mapdb_free_list(op->nodes);
 	mapdb_tally_free(op->tallies);
 }

@@ -15,11 +15,6 @@
 INTERVAL_TREE_DEFINE(struct mapdb_node, in_lineage, u32, last_below,
 		     NODE_FIRST, NODE_LAST, static, it)
 
-struct mapdb_lineage *mapdb_lineage_alloc(void)
-{
-	return kmalloc(sizeof(struct mapdb_lineage), MAPDB_GFP);
-}
-
 void mapdb_lineage_init(struct mapdb_lineage *l, struct mapdb_frames *f)
 {
 	l->children = RB_ROOT_CACHED;
@@ -41,7 +36,7 @@ void mapdb_lineage_put(struct mapdb_lineage *l)
 	if (--l->refs)
 		return;
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&l->children.rb_root));
-	kfree(l);
+	mapdb_lineage_free(l);
 }
 
 struct mapdb_node *mapdb_lineage_first(struct mapdb_lineage *l, u32 lo, u32 hi)

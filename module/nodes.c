@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The mapping database: the memory of nodes.
+ * The mapping database: the memory of nodes, and of lineages.
  *
- * Contract: nodes are taken from slabs of a page each, which belong to the store
- * of the space from which something is mapped. The memory controller charges a
- * slab, when it is made, to whoever needs it just then. To make or to free a node
- * takes some 15 instructions; as an object of the memory controller, which a
- * kmem_cache of nodes would make of each, it takes 300 to free one.
+ * Contract: nodes are taken from slabs of a few, which belong to the store of the
+ * space from which something is mapped. The memory controller charges a slab, when
+ * it is made, to whoever needs it just then. To free an object of the memory
+ * controller takes 250 instructions and more, which are shared by the nodes in it.
  *
  * A node may outlive the space: its slab holds on to it. An empty slab that is
  * kept for the next node does not, and goes with mapdb_space_exit() at last.
@@ -16,6 +15,10 @@
 #include "tree.h"
 
 /*
+ * Few: of what is larger, the kernel takes eight pages at a time where memory is
+ * fragmented, and compacts it while a revoke goes on. Half as much again was what
+ * that took at times.
+ *
  * Where memory is watched, a slab is a node: only what is given back at once is
  * known to be free.
  */
@@ -23,8 +26,7 @@
 #ifdef CONFIG_KASAN
 #define MAPDB_SLAB_NODES	1
 #else
-#define MAPDB_SLAB_NODES	((PAGE_SIZE - sizeof(struct mapdb_slab)) / \
-				 sizeof(struct mapdb_node))
+#define MAPDB_SLAB_NODES	3
 #endif
 #endif
 #define MAPDB_SLAB_BYTES	(sizeof(struct mapdb_slab) + \
@@ -190,6 +192,14 @@ static struct mapdb_node *store_grow(struct mapdb_store *store,
 	return n;
 }
 
+static struct mapdb_node *place_alloc(struct mapdb_space *s, gfp_t gfp)
+{
+	struct mapdb_store *store = s ? &s->store : &common;
+	struct mapdb_node *n = store_try(store);
+
+	return n ?: store_grow(store, s, gfp);
+}
+
 /**
  * mapdb_node_alloc() - a node that is nowhere as yet
  * @s: space from whose store; NULL: the common one
@@ -199,11 +209,8 @@ static struct mapdb_node *store_grow(struct mapdb_store *store,
  */
 struct mapdb_node *mapdb_node_alloc(struct mapdb_space *s, gfp_t gfp)
 {
-	struct mapdb_store *store = s ? &s->store : &common;
-	struct mapdb_node *n = store_try(store);
+	struct mapdb_node *n = place_alloc(s, gfp);
 
-	if (!n)
-		n = store_grow(store, s, gfp);
 	if (!n)
 		return NULL;
 	/* What else there is, is set by who makes a node of it. */
@@ -215,6 +222,15 @@ struct mapdb_node *mapdb_node_alloc(struct mapdb_space *s, gfp_t gfp)
 	mapdb_first_init(n);
 	memset_startat(n, 0, rights);
 	return n;
+}
+
+/* A lineage takes the place of a node, whose slot it does not reach. */
+struct mapdb_lineage *mapdb_lineage_alloc(struct mapdb_space *s)
+{
+	BUILD_BUG_ON(sizeof(struct mapdb_lineage) >
+		     offsetof(struct mapdb_node, slot));
+
+	return (struct mapdb_lineage *)place_alloc(s, MAPDB_GFP);
 }
 
 /* Free */
@@ -299,6 +315,12 @@ void mapdb_node_free_bulk(unsigned int nr, struct mapdb_node **nodes)
 void mapdb_node_free(struct mapdb_node *n)
 {
 	mapdb_node_free_bulk(1, &n);
+}
+
+void mapdb_lineage_free(struct mapdb_lineage *l)
+{
+	if (l)
+		mapdb_node_free((struct mapdb_node *)l);
 }
 
 /* Free what hangs together by ->next. */

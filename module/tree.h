@@ -135,9 +135,10 @@ struct mapdb_node *mapdb_node_alloc(struct mapdb_space *s, gfp_t gfp);
 void mapdb_node_free(struct mapdb_node *n);
 void mapdb_node_free_bulk(unsigned int nr, struct mapdb_node **nodes);
 void mapdb_free_list(struct mapdb_node *n);
+struct mapdb_lineage *mapdb_lineage_alloc(struct mapdb_space *s);
+void mapdb_lineage_free(struct mapdb_lineage *l);
 
 /* lineages */
-struct mapdb_lineage *mapdb_lineage_alloc(void);
 void mapdb_lineage_init(struct mapdb_lineage *l, struct mapdb_frames *f);
 void mapdb_lineage_get(struct mapdb_lineage *l);
 void mapdb_lineage_put(struct mapdb_lineage *l);
