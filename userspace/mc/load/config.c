@@ -15,8 +15,8 @@ enum {
 	OPT_CLOSED = 0x100, OPT_DEPTH, OPT_ARRIVALS, OPT_WARMUP, OPT_TIMEOUT,
 	OPT_GRACE, OPT_INTERVAL, OPT_SPIN, OPT_CPUS, OPT_TEXT, OPT_KEYS,
 	OPT_KEY_SIZE, OPT_VALUE_SIZE, OPT_GETS, OPT_MULTIGET, OPT_FANOUT,
-	OPT_HEDGE, OPT_THRESHOLDS, OPT_LOG, OPT_NO_FILL, OPT_MPI, OPT_NO_MPI,
-	OPT_ANNOUNCE,
+	OPT_HEDGE, OPT_THRESHOLDS, OPT_LOG, OPT_NO_FILL, OPT_NETNS, OPT_MPI,
+	OPT_NO_MPI, OPT_ANNOUNCE,
 };
 
 static const struct argp_option options[] = {
@@ -46,6 +46,7 @@ static const struct argp_option options[] = {
 	{ "threads", OPT_THREADS, "N", 0, "that send and receive (1)", 4 },
 	{ "cpus", OPT_CPUS, "LIST", 0, "pin them in turn, as in 0,2-3", 4 },
 	{ "spin", OPT_SPIN, "TIME", 0, "poll for so long before a request is due (as long as sleeps are late here)", 4 },
+	{ "netns", OPT_NETNS, "NAME|PATH", 0, "connect from this network namespace", 4 },
 	{ "mpi", OPT_MPI, NULL, 0, "be a rank of an MPI program (as under mpirun)", 4 },
 	{ "no-mpi", OPT_NO_MPI, NULL, 0, "do not, even under mpirun", 4 },
 	{ NULL, 0, NULL, 0, "Results:", 5 },
@@ -284,6 +285,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_SPIN:
 		c->spin = time_arg(state, arg);
 		return 0;
+	case OPT_NETNS:
+		c->netns = arg;
+		return 0;
 	case OPT_MPI:
 		c->mpi = true;
 		return 0;
@@ -410,7 +414,7 @@ json_t *config_json(const struct config *c, uint64_t hedge_ns, uint64_t spin_ns)
 		      "protocol", c->text ? "text" : "meta");
 	if (!j)
 		return NULL;
-	json_object_update_new(j, json_pack("{s:I, s:s, s:s, s:f, s:i, s:i, s:b, s:o, s:o, s:I, s:o}",
+	json_object_update_new(j, json_pack("{s:I, s:s, s:s, s:f, s:i, s:i, s:b, s:o, s:o, s:I, s:o, s:o}",
 		"keys", (json_int_t)c->keys,
 		"key_size", size_model_name(&c->key_size, key),
 		"value_size", size_model_name(&c->value_size, value),
@@ -421,6 +425,7 @@ json_t *config_json(const struct config *c, uint64_t hedge_ns, uint64_t spin_ns)
 		"hedge_after", c->hedge_text ? json_string(c->hedge_text) :
 			       json_null(),
 		"spin_ns", (json_int_t)spin_ns,
+		"netns", c->netns ? json_string(c->netns) : json_null(),
 		"thresholds_ns", thresholds_json(c)));
 	return j;
 }

@@ -65,7 +65,7 @@ struct config {
 	uint64_t threshold[MAX_THRESHOLDS];
 	unsigned int thresholds;
 	bool fill, json, mpi, no_mpi;
-	const char *log, *output, *announce;
+	const char *log, *output, *announce, *netns;
 };
 
 /* Parses the command line; ends the program if it is not one. */

@@ -15,7 +15,7 @@
 #define ROUNDS		32
 #define JOIN_PATIENCE	(30 * NSEC)
 /* mpirun kills a second after it has asked to end. */
-#define LAST_PATIENCE	(6 * NSEC / 10)
+#define LAST_PATIENCE	(NSEC / 4)
 #define POLL_US		200
 
 enum tag {
@@ -25,6 +25,7 @@ enum tag {
 	TAG_READY,
 	TAG_GO,
 	TAG_RESULT,
+	TAG_END,
 };
 
 struct offset {
@@ -208,9 +209,27 @@ int ranks_open(struct ranks *r, const struct config *c)
 	return err ? EXIT_ERROR : 0;
 }
 
+/* MPI ends with all ranks or never: rank 0 knows whether all are there. */
+static bool all_end(struct ranks *r, bool whole)
+{
+	uint64_t until = cli_now() + JOIN_PATIENCE;
+	unsigned int i, from;
+
+	if (r->share.rank)
+		return !receive_from(r, TAG_END, &from, &whole, sizeof(whole),
+				     until, false) && whole;
+	whole = whole && !ranks_missing(r) && !cli_signal();
+	for (i = 1; i < r->share.ranks; i++) {
+		if (!r->missing[i] &&
+		    send_to(r, i, TAG_END, &whole, sizeof(whole), until))
+			whole = false;
+	}
+	return whole;
+}
+
 void ranks_close(struct ranks *r, bool whole)
 {
-	if (r->mpi && whole)
+	if (r->mpi && all_end(r, whole))
 		r->mpi->end();
 }
 

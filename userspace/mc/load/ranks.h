@@ -38,7 +38,7 @@ struct go {
 
 /* Joins the others, if there are; says what is wrong, an exit code. */
 int ranks_open(struct ranks *r, const struct config *c);
-/* Leaves. @whole: nobody is missing, and all will come here. */
+/* Leaves. @whole: of rank 0: all will come here, as far as it knows. */
 void ranks_close(struct ranks *r, bool whole);
 
 /**
