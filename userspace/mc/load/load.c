@@ -21,6 +21,8 @@
 
 #define FILL_LIMIT	(60 * NSEC)
 #define FILL_DEPTH	16
+/* For one key: a stall is no reason to give all up. */
+#define FILL_PATIENCE	(15 * NSEC)
 /* To be ready when the phase begins, and per request for what is done until then. */
 #define LEAD		(20 * NSEC / 1000)
 #define LEAD_REQUEST	10
@@ -233,7 +235,8 @@ static struct phase load_phase(const struct run *r, uint64_t start, uint64_t len
 
 	return (struct phase){
 		.start = start, .end = start + length, .grace = grace,
-		.hedge = hedge, .spin = r->spin, .depth = c->depth,
+		.timeout = c->timeout, .hedge = hedge, .spin = r->spin,
+		.depth = c->depth,
 		.closed = c->closed, .unpaced = c->closed && !(c->rate > 0),
 		.drawn = c->closed && !(c->rate > 0),
 	};
@@ -264,8 +267,8 @@ static int fill(struct run *r, const struct go *go)
 {
 	struct phase ph = {
 		.start = go->start, .end = go->start + FILL_LIMIT,
-		.hedge = UINT64_MAX, .depth = FILL_DEPTH, .closed = true,
-		.unpaced = true,
+		.timeout = FILL_PATIENCE, .hedge = UINT64_MAX,
+		.depth = FILL_DEPTH, .closed = true, .unpaced = true,
 	};
 	unsigned int i;
 

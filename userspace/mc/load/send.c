@@ -355,7 +355,7 @@ bool time_out_due(struct worker *w)
 	uint32_t before = w->timeout_next;
 
 	while (w->timeout_next < w->next &&
-	       p->request[w->timeout_next].intended + w->config->timeout <= w->now) {
+	       p->request[w->timeout_next].intended + w->phase->timeout <= w->now) {
 		if (p->request[w->timeout_next].open)
 			time_out(w, w->timeout_next);
 		w->timeout_next++;

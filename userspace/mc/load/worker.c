@@ -191,8 +191,7 @@ static uint64_t wake_up_at(const struct worker *w, uint64_t *send)
 	if (ph->hedge != UINT64_MAX && w->hedge_next < w->next)
 		*send = least(*send, p->request[w->hedge_next].intended + ph->hedge);
 	if (w->timeout_next < w->next)
-		at = least(at, p->request[w->timeout_next].intended +
-			       w->config->timeout);
+		at = least(at, p->request[w->timeout_next].intended + ph->timeout);
 	if (w->now < ph->end)
 		at = least(at, ph->end);
 	else

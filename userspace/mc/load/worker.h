@@ -20,6 +20,7 @@
  * @start: when it begins, ns on the clock
  * @end: when no more is sent; UINT64_MAX: when all is
  * @grace: how long answers are awaited from then
+ * @timeout: no answer is awaited for longer
  * @hedge: when a second copy is sent, after the intended time, UINT64_MAX: never
  * @spin: polls so long before a request is due
  * @closed: requests wait until their connection has fewer than @depth under way
@@ -27,7 +28,7 @@
  * @drawn: requests are made as they are sent
  */
 struct phase {
-	uint64_t start, end, grace, hedge, spin;
+	uint64_t start, end, grace, timeout, hedge, spin;
 	unsigned int depth;
 	bool closed, unpaced, drawn;
 };
