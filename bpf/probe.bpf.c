@@ -6,10 +6,9 @@
  * loads one of the sets, see userspace/brumm/probe/. All get numbers only, and
  * need no types of the module.
  *
- * Tracepoints may be preempted on some kernels, hence atomic additions even
- * though the figures are kept by CPU. What happens between reading the clock at
- * the begin and at the end is the probe's own share in a time: the clock is read
- * as the last thing there, and as the first thing here.
+ * What happens between reading the clock at the begin and at the end is the
+ * probe's own share in a time: the clock is read as the last thing there, and as
+ * the first thing here.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
@@ -17,9 +16,10 @@
 #include <bpf/bpf_tracing.h>
 
 #include "events.h"
+#include "record.bpf.h"
+#include "wanted.bpf.h"
 
 #define TASKS		16384
-#define CGROUPS		65536
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -44,17 +44,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct event_task);
 } tasks SEC(".maps");
-
-/* Sponsors that count, with a filter. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, CGROUPS);
-	__type(key, u64);
-	__type(value, u8);
-} wanted SEC(".maps");
-
-/* Cgroups made since that found no room there. */
-__u64 unwanted;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -81,29 +70,6 @@ static struct event_stats *stats_of(u32 op)
 static bool is_part(u32 op)
 {
 	return op == EVENT_LOOKUP || op == EVENT_ZAP || op == EVENT_REMOVE;
-}
-
-static void add(u64 *to, u64 v)
-{
-	__sync_fetch_and_add(to, v);
-}
-
-static void hist_add(struct hist *h, u64 ns)
-{
-	u64 square = ns > 0xffffffff ? 0xffffffff : ns;
-	u32 slot = hist_slot(ns);
-
-	square *= square;
-	add(&h->n, 1);
-	add(&h->sum, ns);
-	add(&h->squares_low, square & 0xffffffff);
-	add(&h->squares_high, square >> 32);
-	if (~ns > h->not_min)
-		h->not_min = ~ns;
-	if (ns > h->max)
-		h->max = ns;
-	if (slot < HIST_SLOTS)
-		add(&h->slot[slot], 1);
 }
 
 static void send(struct event_stats *st, u32 op, u64 ns, const struct end *e)
@@ -326,18 +292,3 @@ int rec_##name##_end(struct end_record *ctx)				\
 }
 
 EVENTS_TRACED(HANDLERS)
-
-/* A new cgroup below one that is wanted is so, too. */
-SEC("raw_tp/cgroup_mkdir")
-int filter_mkdir(struct bpf_raw_tracepoint_args *ctx)
-{
-	struct cgroup *cgroup = (struct cgroup *)ctx->args[0];
-	u64 up = BPF_CORE_READ(cgroup, self.parent, cgroup, kn, id);
-	u64 id = BPF_CORE_READ(cgroup, kn, id);
-	u8 yes = 1;
-
-	if (bpf_map_lookup_elem(&wanted, &up) &&
-	    bpf_map_update_elem(&wanted, &id, &yes, BPF_ANY))
-		__sync_fetch_and_add(&unwanted, 1);
-	return 0;
-}

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The BPF object: load it, attach it, and whom it counts. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <brumm/brumm.h>
@@ -29,16 +25,6 @@ static const struct rung {
 
 const char *const probe_rungs[] = { "tp_btf", "raw_tp", "tracepoint", NULL };
 
-/* What libbpf complained of last, to be told if nothing works. */
-static __thread char complaint[256];
-
-static int on_print(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	if (level == LIBBPF_WARN && !*complaint)
-		vsnprintf(complaint, sizeof(complaint), fmt, ap);
-	return 0;
-}
-
 static bool is_filter(const struct bpf_program *prog)
 {
 	return !strcmp(bpf_program__name(prog), "filter_mkdir");
@@ -48,58 +34,6 @@ static bool is_of_rung(const struct bpf_program *prog, const struct rung *r)
 {
 	return !strncmp(bpf_program__section_name(prog), r->section,
 			strlen(r->section));
-}
-
-/* Filter */
-
-static int want(struct probe *p, uint64_t id)
-{
-	uint8_t yes = 1;
-
-	return bpf_map__update_elem(p->skel->maps.wanted, &id, sizeof(id), &yes,
-				    sizeof(yes), BPF_ANY);
-}
-
-/*
- * All cgroups below the one whose folder is @dir, which is closed. Those that go
- * meanwhile are no loss; those that come are seen by filter_mkdir().
- */
-static int want_below(struct probe *p, int dir)
-{
-	struct dirent *d;
-	struct stat st;
-	DIR *stream;
-	int err = 0, fd;
-
-	if (fstat(dir, &st)) {
-		close(dir);
-		return 0;
-	}
-	err = want(p, st.st_ino);
-	stream = err ? NULL : fdopendir(dir);
-	if (!stream) {
-		close(dir);
-		return err;
-	}
-	while (!err && (d = readdir(stream))) {
-		if (d->d_type != DT_DIR || *d->d_name == '.')
-			continue;
-		fd = openat(dir, d->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd >= 0)
-			err = want_below(p, fd);
-	}
-	closedir(stream);
-	return err;
-}
-
-static int want_group(struct probe *p, int group)
-{
-	int fd;
-
-	if (group < 0)
-		return 0;
-	fd = openat(group, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : want_below(p, fd);
 }
 
 /* Load and attach */
@@ -159,7 +93,7 @@ static int try_rung(struct probe *p, const struct probe_options *o,
 {
 	int err;
 
-	*complaint = 0;
+	loader_forget();
 	p->skel = open_rung(o, r);
 	if (!p->skel)
 		return -errno;
@@ -168,7 +102,7 @@ static int try_rung(struct probe *p, const struct probe_options *o,
 		err = probe_attach(p);
 	/* After the filter is attached, so that no cgroup is overlooked. */
 	if (!err)
-		err = want_group(p, o->group);
+		err = loader_want(p->skel->maps.wanted, o->group);
 	if (err) {
 		probe_detach(p);
 		probe_bpf__destroy(p->skel);
@@ -177,21 +111,9 @@ static int try_rung(struct probe *p, const struct probe_options *o,
 	return err;
 }
 
-static void note(char **why, const char *rung, int err)
-{
-	char *old = *why;
-
-	complaint[strcspn(complaint, "\n")] = 0;
-	if (asprintf(why, "%s%s%s: %s%s%s", old ? old : "", old ? "; " : "",
-		     rung, strerror(-err), *complaint ? ", " : "",
-		     complaint) < 0)
-		*why = NULL;
-	free(old);
-}
-
 int probe_open(const struct probe_options *o, struct probe **out, char **why)
 {
-	libbpf_print_fn_t old = libbpf_set_print(on_print);
+	libbpf_print_fn_t old = loader_listen();
 	struct probe *p = calloc(1, sizeof(*p));
 	int err = -EINVAL;
 	size_t i;
@@ -209,7 +131,7 @@ int probe_open(const struct probe_options *o, struct probe **out, char **why)
 		err = try_rung(p, o, &rungs[i]);
 		if (!err)
 			break;
-		note(why, rungs[i].name, err);
+		loader_note(why, rungs[i].name, err);
 		/* Neither of these is better one rung down. */
 		if (err == -EPERM || err == -ENOMEM)
 			break;

@@ -6,6 +6,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "hist.h"
+#include "loader.h"
 #include "probe.h"
 #include "probe.skel.h"
 

@@ -2,8 +2,6 @@
 /* What the BPF programs have kept, in figures. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <gsl/gsl_cdf.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,22 +21,6 @@ const char *probe_op_name(uint32_t op)
 
 /* Sums over CPUs */
 
-static void hist_merge(struct hist *to, const struct hist *h)
-{
-	unsigned int i;
-
-	to->n += h->n;
-	to->sum += h->sum;
-	to->squares_low += h->squares_low;
-	to->squares_high += h->squares_high;
-	if (h->not_min > to->not_min)
-		to->not_min = h->not_min;
-	if (h->max > to->max)
-		to->max = h->max;
-	for (i = 0; i < HIST_SLOTS; i++)
-		to->slot[i] += h->slot[i];
-}
-
 static void stats_merge(struct event_stats *to, const struct event_stats *st)
 {
 	hist_merge(&to->time, &st->time);
@@ -52,43 +34,6 @@ static void stats_merge(struct event_stats *to, const struct event_stats *st)
 	to->several += st->several;
 	to->lost += st->lost;
 	to->no_room += st->no_room;
-}
-
-/* The value at rank @share * (n - 1), as a quantile of a sorted list has it. */
-static double hist_quantile(const struct hist *h, double share)
-{
-	uint64_t rank = (uint64_t)(share * (double)(h->n - 1) + 0.5), below = 0;
-	double least = (double)~h->not_min, most = (double)h->max, v;
-	uint32_t i;
-
-	for (i = 0; i < HIST_SLOTS - 1; i++) {
-		below += h->slot[i];
-		if (below > rank)
-			break;
-	}
-	v = ((double)hist_low(i) + (double)hist_low(i + 1) - 1) / 2;
-	if (i == HIST_SLOTS - 1)
-		v = most;
-	return fmin(fmax(v, least), most);
-}
-
-static void summary_of(const struct hist *h, struct summary *s)
-{
-	double n = (double)h->n, squares;
-
-	*s = (struct summary){ .n = h->n };
-	if (!h->n)
-		return;
-	s->mean = (double)h->sum / n;
-	s->min = (double)~h->not_min;
-	s->max = (double)h->max;
-	s->p50 = hist_quantile(h, 0.5);
-	s->p99 = hist_quantile(h, 0.99);
-	if (h->n < 2)
-		return;
-	squares = ldexp((double)h->squares_high, 32) + (double)h->squares_low;
-	s->sd = sqrt(fmax(0, squares - n * s->mean * s->mean) / (n - 1));
-	s->error = gsl_cdf_tdist_Pinv(0.975, n - 1) * s->sd / sqrt(n);
 }
 
 /* Maps */
@@ -110,28 +55,11 @@ static void count_open(struct probe *p, uint64_t *open)
 	}
 }
 
-/* Runs that the kernel left out, since the program was running already. */
-static uint64_t missed_runs(struct probe *p)
-{
-	struct bpf_program *prog;
-	uint64_t missed = 0;
-
-	bpf_object__for_each_program(prog, p->skel->obj) {
-		struct bpf_prog_info info = { 0 };
-		uint32_t len = sizeof(info);
-
-		if (bpf_program__autoload(prog) &&
-		    !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
-			missed += info.recursion_misses;
-	}
-	return missed;
-}
-
 static void op_of(struct probe_op *op, uint32_t i, const struct event_stats *st,
 		  uint64_t open)
 {
 	op->name = names[i];
-	summary_of(&st->time, &op->time);
+	hist_summary(&st->time, &op->time);
 	op->sum = st->time.sum;
 	op->in_unmap = st->in_unmap;
 	op->in_unmap_nr = st->in_unmap_nr;
@@ -157,7 +85,7 @@ int probe_read(struct probe *p, struct probe_result *r)
 	if (!st)
 		return -ENOMEM;
 	*r = (struct probe_result){ .rung = p->rung, .complete = true };
-	r->missed = missed_runs(p) - p->missed + p->skel->bss->unwanted;
+	r->missed = loader_missed(p->skel->obj) - p->missed + p->skel->bss->unwanted;
 	count_open(p, open);
 	for (i = 0; i < EVENTS_NR && !err; i++) {
 		err = bpf_map__lookup_elem(p->skel->maps.stats, &i, sizeof(i),
@@ -207,7 +135,7 @@ int probe_reset(struct probe *p)
 	for (i = 0; i < EVENTS_NR && !err; i++)
 		err = bpf_map__update_elem(p->skel->maps.stats, &i, sizeof(i),
 					   zero, size, BPF_ANY);
-	p->missed = missed_runs(p);
+	p->missed = loader_missed(p->skel->obj);
 	probe_pause(p, false);
 	free(zero);
 	return err;
