@@ -4,48 +4,26 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "probe/probe.h"
+#include "cmd-probe.h"
 
-/* How often samples are fetched, and the command looked after. */
-#define ROUND_MS	100
 #define RING_MAX	(1u << 30)
-
-/**
- * struct args - what is asked for
- * @o: for probe_open()
- * @group: name of the cgroup, or NULL
- * @seconds: how long; 0: until a signal, or the command ends
- * @command: to run meanwhile, or NULL
- * @json: print JSON
- * @no_cost: do not measure the probe's own cost
- * @samples: of JSON, or NULL
- */
-struct args {
-	struct probe_options o;
-	const char *group;
-	double seconds;
-	char **command;
-	bool json, no_cost;
-	json_t *samples;
-};
 
 enum {
 	OPT_SECONDS = 's', OPT_RAW = 'r', OPT_JSON = 'j', OPT_ATTACH = 'a',
-	OPT_RING = 256, OPT_NO_COST,
+	OPT_TEARDOWN = 't', OPT_RING = 256, OPT_NO_COST, OPT_HOOK,
 };
 
 static const struct argp_option options[] = {
 	{ "seconds", OPT_SECONDS, "N", 0, "how long (until interrupted)", 1 },
+	{ "teardown", OPT_TEARDOWN, NULL, 0, "the phases of exits instead, of all tasks or those in the cgroup", 1 },
 	{ "raw", OPT_RAW, NULL, 0, "print each one, too", 1 },
 	{ "ring", OPT_RING, "SIZE", 0, "with --raw: room for those not fetched yet, a power of two (16M)", 1 },
-	{ "attach", OPT_ATTACH, "WAY", 0, "tp_btf, raw_tp or tracepoint (the first that works)", 1 },
+	{ "attach", OPT_ATTACH, "WAY", 0, "tp_btf, raw_tp or tracepoint; of --teardown fentry+tp_btf, fentry+raw_tp or kprobe+raw_tp (the first that works)", 1 },
+	{ "hook", OPT_HOOK, "PHASE=FUNCTION", 0, "with --teardown: the function of this kernel that a phase is the time of", 1 },
 	{ "no-cost", OPT_NO_COST, NULL, 0, "do not measure what the probe itself costs", 1 },
 	{ "json", OPT_JSON, NULL, 0, "print JSON", 2 },
 	{ 0 },
@@ -60,15 +38,41 @@ static uint32_t ring_size(struct argp_state *state, const char *arg)
 	return (uint32_t)v;
 }
 
-static const char *rung(struct argp_state *state, const char *arg)
+static const char *rung(struct argp_state *state, const struct args *a)
 {
-	const char *const *name = probe_rungs;
+	const char *const *name = a->teardown ? exits_rungs : probe_rungs;
 
-	while (*name && strcmp(*name, arg))
+	while (*name && strcmp(*name, a->attach))
 		name++;
 	if (!*name)
-		argp_error(state, "'%s' is not a way to attach", arg);
+		argp_error(state, "'%s' is not a way to attach", a->attach);
 	return *name;
+}
+
+static void hook(struct argp_state *state, struct args *a, const char *arg)
+{
+	const char *is = strchr(arg, '=');
+	int i = is ? exits_hook_by_name(arg, (size_t)(is - arg)) : -1;
+
+	if (i < 0 || !is[1])
+		argp_error(state, "'%s' is not PHASE=FUNCTION, such as zap=unmap_vmas", arg);
+	a->x.function[i] = is + 1;
+}
+
+/* What stands or falls with other options. */
+static void check(struct argp_state *state, struct args *a)
+{
+	unsigned int i;
+
+	if (a->watch.command && a->watch.seconds)
+		argp_error(state, "a command or --seconds, not both");
+	for (i = 0; i < HOOKS_NR && !a->teardown; i++)
+		if (a->x.function[i])
+			argp_error(state, "--hook is for --teardown");
+	if (!a->attach)
+		return;
+	a->o.rung = rung(state, a);
+	a->x.rung = a->o.rung;
 }
 
 static double seconds(struct argp_state *state, const char *arg)
@@ -87,7 +91,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case OPT_SECONDS:
-		a->seconds = seconds(state, arg);
+		a->watch.seconds = seconds(state, arg);
 		return 0;
 	case OPT_RAW:
 		a->o.samples = true;
@@ -96,7 +100,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->o.ring = ring_size(state, arg);
 		return 0;
 	case OPT_ATTACH:
-		a->o.rung = rung(state, arg);
+		a->attach = arg;
+		return 0;
+	case OPT_TEARDOWN:
+		a->teardown = true;
+		return 0;
+	case OPT_HOOK:
+		hook(state, a, arg);
 		return 0;
 	case OPT_NO_COST:
 		a->no_cost = true;
@@ -110,8 +120,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->group = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (a->command && a->seconds)
-			argp_error(state, "a command or --seconds, not both");
+		check(state, a);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -122,7 +131,9 @@ static const struct argp argp = {
 	.parser = parse,
 	.args_doc = "[CGROUP] [-- COMMAND...]",
 	.doc = "Measure, in the kernel, how long each sub-operation of the module "
-	       "takes: everything, or what a cgroup and those below it pay for."
+	       "takes: everything, or what a cgroup and those below it pay for. With "
+	       "--teardown, how long each phase of the exit of their tasks takes, "
+	       "without the module, too."
 	       "\vAn unmap is lookup, zap, remove and a rest. Needs root. Exit code "
 	       "2: some events were lost, or belong to nothing that was seen, so "
 	       "the figures are not complete.",
@@ -158,71 +169,6 @@ static int on_sample(void *arg, const struct event_sample *s)
 			  "pages", (json_int_t)s->pages,
 			  "tid", (json_int_t)s->tid,
 			  "err", s->err)) ? -ENOMEM : 0;
-}
-
-/* The time in between */
-
-/* Its pid, or -1. */
-static pid_t start(char **command)
-{
-	pid_t pid = fork();
-
-	if (pid)
-		return pid;
-	execvp(*command, command);
-	cli_error("cannot run %s: %s", *command, strerror(errno));
-	_exit(127);
-}
-
-/* As a shell says it; -1: it runs. */
-static int ended(pid_t pid, int flags)
-{
-	int status;
-
-	if (waitpid(pid, &status, flags) != pid)
-		return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-static int wait_a_round(struct args *a, struct probe *p)
-{
-	if (a->o.samples)
-		return probe_samples(p, ROUND_MS, on_sample, a);
-	poll(NULL, 0, ROUND_MS);
-	return 0;
-}
-
-/* Until the end. *@code: the command's exit code. */
-static int look_on(struct args *a, struct probe *p, int *code)
-{
-	uint64_t until = cli_now() + (uint64_t)(a->seconds * 1e9);
-	pid_t pid = -1;
-	int err = 0;
-
-	if (a->command) {
-		pid = start(a->command);
-		if (pid < 0)
-			return -errno;
-	}
-	while (!err && !cli_signal()) {
-		if (pid > 0) {
-			*code = ended(pid, WNOHANG);
-			if (*code >= 0)
-				break;
-		} else if (a->seconds && cli_now() >= until) {
-			break;
-		}
-		err = wait_a_round(a, p);
-	}
-	/* A signal to us alone: what we started does not outlive us. */
-	if (pid > 0 && *code < 0) {
-		kill(pid, SIGTERM);
-		*code = ended(pid, 0);
-	}
-	probe_pause(p, true);
-	if (!err && a->o.samples)
-		err = probe_samples(p, 0, on_sample, a);
-	return err;
 }
 
 /* Results */
@@ -264,8 +210,9 @@ static json_t *cost_json(const struct probe_cost *c)
 }
 
 static int report_json(const struct args *a, const struct probe_result *r,
-		       const struct probe_cost *c, int code)
+		       const struct probe_cost *c)
 {
+	int code = a->watch.code;
 	json_t *ops = json_object();
 	unsigned int i;
 
@@ -335,21 +282,21 @@ static void report(const struct probe_result *r, const struct probe_cost *c)
 		       c->inside.p50, c->pair, c->pair_error);
 }
 
-static int status_of(const struct args *a, const struct probe_result *r,
-		     int code)
+int probe_status(const struct args *a, bool complete)
 {
+	int code = a->watch.code;
+
 	/* Without a command, a signal is how it ends. */
-	if (a->command && cli_signal())
+	if (a->watch.command && cli_signal())
 		return 128 + cli_signal();
 	if (code > 0)
 		cli_error("the command ended with %d", code);
-	if (!r->complete)
+	if (!complete)
 		cli_error("not complete: see lost, missed and orphaned above; with --raw a larger --ring may help");
-	return code > 0 ? EXIT_ERROR : r->complete ? EXIT_FINE : EXIT_MISSED;
+	return code > 0 ? EXIT_ERROR : complete ? EXIT_FINE : EXIT_MISSED;
 }
 
-/* Why probe_open() failed. */
-static int cannot(const struct args *a, int err, const char *why)
+int probe_cannot(const struct args *a, int err, const char *why)
 {
 	if (err == -ENOENT)
 		cli_error("the module is not loaded; modprobe brumm");
@@ -365,25 +312,62 @@ static int cannot(const struct args *a, int err, const char *why)
 						     EXIT_ERROR;
 }
 
+void probe_announce(const struct args *a, const char *way)
+{
+	if (!a->watch.command)
+		cli_error("measuring, attached by %s%s", way,
+			  a->watch.seconds ? "" : "; ends with ^C");
+}
+
+/**
+ * struct fetch - for wait_a_round()
+ * @a: what is asked for
+ * @p: the probe
+ */
+struct fetch {
+	struct args *a;
+	struct probe *p;
+};
+
+static int fetch(void *arg, int ms)
+{
+	struct fetch *f = arg;
+
+	return probe_samples(f->p, ms, on_sample, f->a);
+}
+
+/* Until the end. */
+static int look_on(struct args *a, struct probe *p)
+{
+	struct fetch f = { a, p };
+	int err;
+
+	a->watch.round = a->o.samples ? fetch : NULL;
+	a->watch.arg = &f;
+	err = watch(&a->watch);
+	probe_pause(p, true);
+	if (!err && a->o.samples)
+		err = fetch(&f, 0);
+	return err;
+}
+
 /* From the beginning to the figures; the exit code. */
 static int run(struct args *a, struct probe *p)
 {
 	struct probe_cost cost;
 	struct probe_result r;
-	int code = -1, err = 0, ret;
+	int err = 0, ret;
 
 	if (!a->no_cost) {
 		err = probe_cost(p, &cost);
 		if (!err)
 			err = probe_reset(p);
 	}
-	if (!a->command)
-		cli_error("measuring, attached by %s%s", probe_rung(p),
-			  a->seconds ? "" : "; ends with ^C");
+	probe_announce(a, probe_rung(p));
 	if (!a->json && a->o.samples)
 		puts("# end_ns op ns cgroup nodes pages tid err");
 	if (!err)
-		err = look_on(a, p, &code);
+		err = look_on(a, p);
 	if (!err)
 		err = probe_read(p, &r);
 	if (err) {
@@ -391,12 +375,29 @@ static int run(struct args *a, struct probe *p)
 		return EXIT_ERROR;
 	}
 	if (a->json) {
-		ret = report_json(a, &r, a->no_cost ? NULL : &cost, code);
+		ret = report_json(a, &r, a->no_cost ? NULL : &cost);
 	} else {
 		report(&r, a->no_cost ? NULL : &cost);
 		ret = cli_flush();
 	}
-	return ret ? ret : status_of(a, &r, code);
+	return ret ? ret : probe_status(a, r.complete);
+}
+
+static int probe_module(struct args *a)
+{
+	char *why = NULL;
+	struct probe *p;
+	int err, ret;
+
+	err = probe_open(&a->o, &p, &why);
+	if (err) {
+		ret = probe_cannot(a, err, why);
+	} else {
+		ret = run(a, p);
+		probe_close(p);
+	}
+	free(why);
+	return ret;
 }
 
 /*
@@ -419,12 +420,10 @@ static char **cut_command(int *argc, char **argv)
 
 int cmd_probe(int argc, char **argv)
 {
-	struct args a = { .o = PROBE_OPTIONS_INIT };
-	struct probe *p;
-	char *why = NULL;
-	int err, ret;
+	struct args a = { .o = PROBE_OPTIONS_INIT, .x = EXITS_OPTIONS_INIT };
+	int ret;
 
-	a.command = cut_command(&argc, argv);
+	a.watch.command = cut_command(&argc, argv);
 	cli_parse(&argp, argc, argv, &a);
 	cli_catch_signals();
 	if (a.group) {
@@ -434,14 +433,7 @@ int cmd_probe(int argc, char **argv)
 	}
 	if (a.json && a.o.samples)
 		a.samples = json_array();
-	err = probe_open(&a.o, &p, &why);
-	if (err) {
-		ret = cannot(&a, err, why);
-	} else {
-		ret = run(&a, p);
-		probe_close(p);
-	}
-	free(why);
+	ret = a.teardown ? probe_teardown(&a) : probe_module(&a);
 	json_decref(a.samples);
 	if (a.o.group >= 0)
 		close(a.o.group);
