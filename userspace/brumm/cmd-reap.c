@@ -1,21 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0
 /* brumm reap: end a group of processes, and be told when it is over. */
 #define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "exits/exits.h"
 #include "teardown/teardown.h"
+
+/* How long what comes after the last stage is waited for, ns. */
+#define SETTLE	2000000000u
 
 struct args {
 	struct teardown_opts opts;
 	const char *what;
-	bool dry_run;
+	bool dry_run, probes;
 };
 
-enum { OPT_KEEP = 'k', OPT_DRY = 'n', OPT_JSON = 'j' };
+/**
+ * struct measured - what the probes said
+ * @x: attached, or NULL
+ * @r: valid without @why_not
+ * @why_not: why there is nothing, to be freed; NULL: there is
+ */
+struct measured {
+	struct exits *x;
+	struct exits_result r;
+	char *why_not;
+};
+
+enum { OPT_KEEP = 'k', OPT_DRY = 'n', OPT_JSON = 'j', OPT_PROBES = 'p' };
 
 static const struct argp_option options[] = {
 	{ "keep", OPT_KEEP, NULL, 0, "leave the cgroups, as they were", 0 },
 	{ "dry-run", OPT_DRY, NULL, 0, "say what would be done, and change nothing", 0 },
+	{ "probes", OPT_PROBES, NULL, 0, "measure in the kernel where the time of the exits goes", 0 },
 	{ "json", OPT_JSON, NULL, 0, "print JSON", 0 },
 	{ 0 },
 };
@@ -35,6 +54,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_DRY:
 		a->dry_run = true;
+		return 0;
+	case OPT_PROBES:
+		a->probes = true;
 		return 0;
 	case OPT_JSON:
 		a->opts.json = true;
@@ -73,19 +95,109 @@ static int plan(const struct teardown *t)
 	return cli_flush();
 }
 
-static int reap(struct teardown *t)
+/* Probes */
+
+static void attach(const struct teardown *t, struct measured *m)
+{
+	struct exits_options o = EXITS_OPTIONS_INIT;
+	int err;
+
+	o.group = t->target.group;
+	if (o.group < 0) {
+		m->why_not = strdup("the processes have no cgroup of their own");
+		return;
+	}
+	err = exits_open(&o, &m->x, &m->why_not);
+	if (err && !m->why_not)
+		m->why_not = strdup(strerror(-err));
+}
+
+/* What has begun is waited for, not what somebody interrupted. */
+static void read_out(const struct teardown *t, struct measured *m)
+{
+	int err;
+
+	if (!t->sig && !t->timed_out)
+		exits_settle(m->x, SETTLE, t->at[STAGE_REMOVED] != BRUMM_NO_LIMIT);
+	exits_stop(m->x);
+	err = exits_read(m->x, &m->r);
+	if (err)
+		m->why_not = strdup(strerror(-err));
+}
+
+/* When the last of what is done later was, since the kill, ns. */
+static uint64_t deferred_until(const struct teardown *t, const struct exits_result *r)
+{
+	uint64_t last = 0;
+	unsigned int i;
+
+	for (i = 0; i < PHASES_NR; i++)
+		if (r->phase[i].sums[WHERE_DEFERRED].last > last)
+			last = r->phase[i].sums[WHERE_DEFERRED].last;
+	return last > t->start ? last - t->start : BRUMM_NO_LIMIT;
+}
+
+static json_t *measured_json(json_t *j, const struct teardown *t,
+			     const struct measured *m)
+{
+	if (!j)
+		return NULL;
+	if (m->why_not) {
+		json_object_set_new(j, "measured", json_null());
+		json_object_set_new(j, "probes",
+				    json_pack("{s:s}", "why_not", m->why_not));
+		return j;
+	}
+	json_object_set_new(j, "measured", exits_kinds_json(&m->r));
+	json_object_set_new(j, "deferred_ns", cli_json_time(deferred_until(t, &m->r)));
+	json_object_set_new(j, "probes", exits_json(&m->r));
+	return j;
+}
+
+static void print_measured(const struct teardown *t, const struct measured *m)
+{
+	uint64_t last;
+	char x[16];
+
+	if (m->why_not) {
+		printf("  not measured by kind: %s\n", m->why_not);
+		return;
+	}
+	last = deferred_until(t, &m->r);
+	if (last != BRUMM_NO_LIMIT)
+		printf("  %-22s%s\n", "deferred work done",
+		       brumm_format_time(last, x, sizeof(x)));
+	exits_print_kinds(&m->r, stdout);
+	if (!m->r.complete)
+		puts("  not complete: see brumm probe --teardown");
+}
+
+static int report(const struct args *a, const struct teardown *t,
+		  const struct measured *m)
+{
+	json_t *j;
+
+	if (!t->opts->json) {
+		teardown_print(t, stdout);
+		if (a->probes)
+			print_measured(t, m);
+		return cli_flush();
+	}
+	j = teardown_json(t);
+	if (a->probes)
+		j = measured_json(j, t, m);
+	return cli_print_json(j);
+}
+
+static int reap(const struct args *a, struct teardown *t, struct measured *m)
 {
 	int status, ret;
 
-	cli_catch_signals();
 	teardown_do(t);
+	if (m->x)
+		read_out(t, m);
 	status = teardown_status(t);
-	if (t->opts->json) {
-		ret = cli_print_json(teardown_json(t));
-	} else {
-		teardown_print(t, stdout);
-		ret = cli_flush();
-	}
+	ret = report(a, t, m);
 	return ret ? ret : status;
 }
 
@@ -93,14 +205,23 @@ int cmd_reap(int argc, char **argv)
 {
 	struct args a = { .opts = TEARDOWN_OPTS_INIT };
 	struct teardown t = { .opts = &a.opts };
+	struct measured m = { .why_not = NULL };
 	int status;
 
 	cli_parse(&argp, argc, argv, &a);
 	status = target_open(a.what, &t.target);
+	if (!status && !a.dry_run) {
+		cli_catch_signals();
+		/* It takes a while: the processes are listed later. */
+		if (a.probes)
+			attach(&t, &m);
+	}
 	if (!status)
 		status = teardown_look(&t);
 	if (!status)
-		status = a.dry_run ? plan(&t) : reap(&t);
+		status = a.dry_run ? plan(&t) : reap(&a, &t, &m);
+	exits_close(m.x);
+	free(m.why_not);
 	teardown_free(&t);
 	return status;
 }
