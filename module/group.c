@@ -324,6 +324,7 @@ static struct brumm_group *group_alloc(const struct cgroup_subsys_state *css)
 	INIT_LIST_HEAD(&g->checks);
 	INIT_LIST_HEAD(&g->children);
 	INIT_LIST_HEAD(&g->sibling);
+	INIT_LIST_HEAD(&g->living);
 	INIT_DELAYED_WORK(&g->notify, group_notify);
 	g->notified_at = jiffies - GROUP_NOTIFY_INTERVAL;
 	mutex_init(&g->lock);
@@ -684,6 +685,7 @@ int group_init(void)
 	refcount_set(&group_root.refs, 1);
 	INIT_LIST_HEAD(&group_root.checks);
 	INIT_LIST_HEAD(&group_root.children);
+	INIT_LIST_HEAD(&group_root.living);
 	group_root.own_mode = GROUP_MODE_INHERIT;
 	mutex_init(&group_root.lock);
 

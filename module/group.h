@@ -70,6 +70,7 @@ struct group_reclaims {
  * @notified_at: jiffies when it last ran
  * @own_mode: an &enum ledger_mode, or %GROUP_MODE_INHERIT
  * @followed: a mode at or above is not "off": the ledger is told of the tasks
+ * @living: records of what tasks of this very group own, see living.h
  * @lock: protects @watches and @reclaims
  * @watches: those who reset the peak for themselves
  * @reclaims: see there
@@ -89,6 +90,7 @@ struct brumm_group {
 	unsigned long notified_at;
 	int own_mode;
 	bool followed;
+	struct list_head living;
 	struct mutex lock;	/* protects what follows */
 	struct rb_root watches;
 	struct group_reclaims reclaims;

@@ -31,6 +31,7 @@
 #include <linux/static_call.h>
 
 #include "group.h"
+#include "living.h"
 #include "units.h"
 
 #ifndef CONFIG_HAVE_STATIC_CALL
@@ -123,8 +124,10 @@ static ssize_t high_write(struct kernfs_open_file *of, char *buf,
 
 static int current_show(struct seq_file *sf, void *v)
 {
+	struct living_state living;
 	struct ledger_state s;
 
+	living_refresh(seq_css(sf), &living);
 	group_get_state(seq_css(sf), &s);
 	seq_printf(sf, "%llu\n", units_us_up(s.usage));
 	return 0;
@@ -184,11 +187,14 @@ static void watch_insert(struct brumm_group *g, struct peak_watch *w)
 
 static int peak_show(struct seq_file *sf, void *v)
 {
-	struct brumm_group *g = group_find_css(seq_css(sf));
+	struct living_state living;
 	struct ledger_state s;
+	struct brumm_group *g;
 	struct peak_watch *w;
 	u64 peak;
 
+	living_refresh(seq_css(sf), &living);
+	g = group_find_css(seq_css(sf));
 	/* A watch is in the cgroup's own group: then @g is that one. */
 	mutex_lock(&g->lock);
 	group_get_state(seq_css(sf), &s);
@@ -298,14 +304,20 @@ static int stat_show(struct seq_file *sf, void *v)
 {
 	struct cgroup_subsys_state *css = seq_css(sf);
 	struct group_reclaims reclaims;
+	struct living_state living;
 	struct ledger_state s;
 
+	living_refresh(css, &living);
 	group_get_state(css, &s);
 	show_counts(sf, &s);
 	if (css->parent) {
 		group_get_reclaims(css, &reclaims);
 		show_reclaims(sf, &reclaims);
 	}
+	seq_printf(sf, "living_records %llu\n", living.records);
+	seq_printf(sf, "living_oldest_look_ns %llu\n", living.oldest);
+	seq_printf(sf, "living_serial_ns %llu\n",
+		   living_cost(&s.prices, &s.living));
 	return 0;
 }
 
@@ -445,6 +457,7 @@ static ssize_t mode_write(struct kernfs_open_file *of, char *buf,
 	int mode = GROUP_MODE_INHERIT;
 	struct brumm_group *g;
 	size_t len, rest_len;
+	int err;
 
 	if (!units_next_word(&s, end, &word, &len) ||
 	    units_next_word(&s, end, &rest, &rest_len))
@@ -459,8 +472,11 @@ static ssize_t mode_write(struct kernfs_open_file *of, char *buf,
 	if (IS_ERR(g))
 		return PTR_ERR(g);
 	group_set_mode(g, mode);
+	err = living_mode_changed();
+	if (err)
+		group_set_mode(g, GROUP_MODE_INHERIT);
 	group_put(&g->sp);
-	return nbytes;
+	return err ?: nbytes;
 }
 
 /* brumm.lock */
@@ -611,7 +627,7 @@ static int reclaim_below(struct brumm_group *top,
 
 static int reclaim(struct brumm_group *g)
 {
-	u64 predicted = ledger_usage(&g->sp.ledger);
+	u64 predicted = ledger_device_usage(&g->sp.ledger);
 	struct mapdb_unmap_result res = {};
 	u64 start = ktime_get_ns();
 	int err;

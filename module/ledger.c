@@ -446,6 +446,20 @@ u64 ledger_usage(struct ledger *l)
 	return usage;
 }
 
+/* The part of it that a reclaim takes back: that of the device, ns. */
+u64 ledger_device_usage(struct ledger *l)
+{
+	u64 usage;
+
+	if (ledger_is_root(l))
+		return 0;
+	ledger_lock(l);
+	ledger_sync(l);
+	usage = ledger_cost(l->prices, &l->count);
+	ledger_unlock(l);
+	return usage;
+}
+
 bool ledger_is_zero(struct ledger *l)
 {
 	bool zero;

@@ -245,6 +245,7 @@ u64 ledger_cost_all(const struct ledger_prices *p,
 		    const struct ledger_counts *c,
 		    const struct living_counts *living);
 u64 ledger_usage(struct ledger *l);
+u64 ledger_device_usage(struct ledger *l);
 void ledger_get_state(struct ledger *l, struct ledger_state *s);
 
 void ledger_set_max(struct ledger *l, u64 ns);

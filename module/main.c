@@ -11,6 +11,7 @@
 #include <linux/module.h>
 
 #include "group.h"
+#include "living.h"
 #include "mapdb.h"
 #include "window.h"
 
@@ -24,9 +25,12 @@ static int __init brumm_init(void)
 	err = group_init();
 	if (err)
 		goto mapdb;
-	err = knobs_init();
+	err = living_init();
 	if (err)
 		goto group;
+	err = knobs_init();
+	if (err)
+		goto living;
 	err = device_init();
 	if (err)
 		goto knobs;
@@ -34,6 +38,8 @@ static int __init brumm_init(void)
 
 knobs:
 	knobs_exit();
+living:
+	living_exit();
 group:
 	group_exit();
 mapdb:
@@ -45,6 +51,7 @@ static void __exit brumm_exit(void)
 {
 	device_exit();
 	knobs_exit();
+	living_exit();
 	group_exit();
 	mapdb_exit();
 }

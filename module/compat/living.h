@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Differences between kernel versions: what the living look at. */
+#ifndef BRUMM_COMPAT_LIVING_H
+#define BRUMM_COMPAT_LIVING_H
+
+#include <linux/mm.h>
+#include <linux/percpu_counter.h>
+#include <linux/sched/signal.h>
+#include <linux/version.h>
+
+/* 6.2 made the counters per CPU, f1a7941243c1 ("mm: convert mm's rss stats into percpu_counter"). */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define COMPAT_RSS_STAT_ARGS	void *data, struct mm_struct *mm, int member
+
+/* At a glance; off by what lies in the parts of the CPUs. */
+static inline s64 compat_mm_counter_read(struct mm_struct *mm, int member)
+{
+	return percpu_counter_read(&mm->rss_stat[member]);
+}
+
+static inline s64 compat_mm_counter_sum(struct mm_struct *mm, int member)
+{
+	return percpu_counter_sum(&mm->rss_stat[member]);
+}
+#else
+#define COMPAT_RSS_STAT_ARGS						\
+	void *data, struct mm_struct *mm, int member, long count
+
+static inline s64 compat_mm_counter_read(struct mm_struct *mm, int member)
+{
+	return atomic_long_read(&mm->rss_stat.count[member]);
+}
+
+/* With what the threads of the owner have not yet handed in. */
+static inline s64 compat_mm_counter_sum(struct mm_struct *mm, int member)
+{
+	s64 sum = atomic_long_read(&mm->rss_stat.count[member]);
+#ifdef SPLIT_RSS_COUNTING
+	struct task_struct *owner, *t;
+
+	rcu_read_lock();
+	owner = rcu_dereference(mm->owner);
+	if (owner) {
+		for_each_thread(owner, t) {
+			if (READ_ONCE(t->mm) == mm)
+				sum += READ_ONCE(t->rss_stat.count[member]);
+		}
+	}
+	rcu_read_unlock();
+#endif
+	return sum;
+}
+#endif
+
+/* 6.15 tells whether it was the last one, too. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+#define COMPAT_PROCESS_EXIT_ARGS					\
+	void *data, struct task_struct *task, bool group_dead
+#else
+#define COMPAT_PROCESS_EXIT_ARGS	void *data, struct task_struct *task
+#endif
+
+#endif /* BRUMM_COMPAT_LIVING_H */

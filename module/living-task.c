@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The living: thread groups, and the events from which all records learn.
+ *
+ * Contract
+ *   - One record stands for a thread group. All its threads are in one memory
+ *     cgroup, since memory is not a threaded controller: so a process moves as a
+ *     whole, and threads are a number, signal->nr_threads.
+ *   - It is charged from fork until the last thread has been released, which
+ *     sched_process_free tells a grace period later; a reader who looks meanwhile
+ *     finds nr_threads 0 and has it at once.
+ *   - An exec by another thread than the leader makes that one the leader; then
+ *     the record pins that one, so that its cgroup is looked at.
+ *
+ * Where the events come from:
+ *	sched_process_fork	no lock held; the child does not run yet
+ *	sched_process_exec	in the task, without locks
+ *	sched_process_free	softirq or an RCU thread: only marks the record
+ *	cgroup_attach_task	cgroup_mutex, threadgroup rwsem, and a spinlock
+ *				with interrupts off
+ *	rss_stat		page-table lock, of any task that maps or unmaps
+ *	exit_mmap		mmap_lock for writing, in whatever drops the last user
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cgroup.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/tracepoint.h>
+
+#include "compat/living.h"
+#include "living.h"
+
+/* Looks */
+
+/* Charge what there is to @g; NULL: to whom it is charged already. */
+static void process_settle(struct living *l, struct brumm_group *g)
+{
+	struct living_truth t = {};
+	unsigned int threads;
+
+	raw_spin_lock(&l->lock);
+	threads = READ_ONCE(l->task->signal->nr_threads);
+	if (threads) {
+		living_truth_set(&t, LIVING_PROCESS, 1);
+		living_truth_set(&t, LIVING_THREAD, threads - 1);
+		living_settle(l, g, &t);
+	}
+	raw_spin_unlock(&l->lock);
+	if (!threads)
+		living_remove(l);
+}
+
+/* Charge it to @g; NULL: to nobody, it is not followed any more. */
+static void process_move(struct living *l, struct brumm_group *g)
+{
+	if (g)
+		process_settle(l, g);
+	else
+		living_remove(l);
+}
+
+/* Of the pinned task, which an exec may exchange. */
+static struct task_struct *process_task(struct living *l)
+{
+	struct task_struct *task;
+
+	raw_spin_lock(&l->lock);
+	task = get_task_struct(l->task);
+	raw_spin_unlock(&l->lock);
+	return task;
+}
+
+static void follow_mm_of(struct task_struct *task, struct brumm_group *g)
+{
+	struct mm_struct *mm;
+	bool known;
+
+	rcu_read_lock();
+	known = living_find(READ_ONCE(task->mm));
+	rcu_read_unlock();
+	if (known)
+		return;
+	mm = get_task_mm(task);
+	if (!mm)
+		return;
+	living_follow_mm(mm, g);
+	mmput(mm);
+}
+
+/**
+ * living_look_process() - an exact look at a thread group
+ * @l: its record
+ *
+ * Context: may sleep.
+ */
+void living_look_process(struct living *l)
+{
+	struct task_struct *task = process_task(l);
+	struct brumm_group *g = living_group_make(task);
+
+	process_move(l, g);
+	if (g) {
+		/* One that an event had no memory for. */
+		follow_mm_of(task, g);
+		group_put(&g->sp);
+	}
+	put_task_struct(task);
+}
+
+/*
+ * @task, which is on its way to be followed or is already: have a record of its
+ * process, and of @mm, which the caller keeps; NULL: none, or known.
+ */
+static void task_follow(struct task_struct *task, struct mm_struct *mm)
+{
+	struct brumm_group *g;
+	struct living *l;
+	bool wants;
+
+	g = living_group_now(task, &wants);
+	if (wants)
+		living_missed();
+	if (!g)
+		return;
+	l = living_make(LIVING_IS_PROCESS, task, g);
+	if (l) {
+		process_settle(l, g);
+		living_put(l);
+	}
+	if (mm)
+		living_follow_mm(mm, g);
+	group_put(&g->sp);
+}
+
+/* Events */
+
+static void on_fork(void *data, struct task_struct *parent,
+		    struct task_struct *child)
+{
+	struct living *l;
+
+	if (child->flags & PF_KTHREAD)
+		return;
+	/* A further thread, of one who is followed: no group to be looked up. */
+	if (child->signal == parent->signal) {
+		l = living_get(child->signal);
+		if (l) {
+			process_settle(l, NULL);
+			living_put(l);
+		}
+		return;
+	}
+	task_follow(child, child->mm);
+}
+
+static void on_exec(void *data, struct task_struct *task, pid_t old_pid,
+		    struct linux_binprm *bprm)
+{
+	struct task_struct *old = NULL;
+	struct living *l;
+
+	task_follow(task, task->mm);
+	l = living_get(task->signal);
+	if (!l)
+		return;
+	raw_spin_lock(&l->lock);
+	if (l->task != task) {
+		old = l->task;
+		l->task = get_task_struct(task);
+	}
+	raw_spin_unlock(&l->lock);
+	/* The former leader: whoever released it has a reference, too. */
+	if (old)
+		put_task_struct(old);
+	living_put(l);
+}
+
+static void on_free(void *data, struct task_struct *task)
+{
+	struct living *l;
+
+	rcu_read_lock();
+	l = living_find(task->signal);
+	if (l)
+		living_mark_dirty(l);
+	rcu_read_unlock();
+}
+
+/*
+ * All of a thread group, or of a threaded cgroup one thread. What moves is what
+ * the records say. @task->mm is a key here, and may be stale.
+ */
+static void on_attach(void *data, struct cgroup *to, const char *path,
+		      struct task_struct *task, bool threadgroup)
+{
+	struct mm_struct *mm = READ_ONCE(task->mm);
+	struct brumm_group *g;
+	struct living *l;
+	bool wants;
+
+	if (task->flags & PF_KTHREAD)
+		return;
+	g = living_group_now(task, &wants);
+	if (wants)
+		living_missed();
+	l = living_get(task->signal);
+	if (l) {
+		process_move(l, g);
+		living_put(l);
+	} else if (g) {
+		/* It comes from where nobody is followed. */
+		l = living_make(LIVING_IS_PROCESS, task, g);
+		if (l) {
+			process_settle(l, g);
+			living_mark_dirty(l);
+			living_put(l);
+		}
+	}
+	l = mm ? living_get(mm) : NULL;
+	if (l) {
+		living_moved_mm(l, g);
+		living_put(l);
+	}
+	if (g)
+		group_put(&g->sp);
+}
+
+static void on_rss_stat(COMPAT_RSS_STAT_ARGS)
+{
+	struct living *l;
+
+	rcu_read_lock();
+	l = living_find(mm);
+	if (l)
+		living_rss_changed(l, member);
+	rcu_read_unlock();
+}
+
+static void on_exit_mmap(void *data, struct mm_struct *mm)
+{
+	struct living *l = living_get(mm);
+
+	if (!l)
+		return;
+	living_remove(l);
+	living_put(l);
+}
+
+static struct event {
+	const char *name;
+	void *handler;
+	struct tracepoint *tp;
+} events[] = {
+	{ "sched_process_fork", on_fork },
+	{ "sched_process_exec", on_exec },
+	{ "sched_process_free", on_free },
+	{ "cgroup_attach_task", on_attach },
+	{ "rss_stat", on_rss_stat },
+	{ "exit_mmap", on_exit_mmap },
+};
+
+static void event_match(struct tracepoint *tp, void *data)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		if (!strcmp(tp->name, events[i].name))
+			events[i].tp = tp;
+	}
+}
+
+static void events_unregister(unsigned int nr)
+{
+	while (nr--)
+		tracepoint_probe_unregister(events[nr].tp, events[nr].handler,
+					    NULL);
+	tracepoint_synchronize_unregister();
+}
+
+/**
+ * living_events_on() - be told of tasks from now on
+ *
+ * Context: may sleep.
+ * Return: 0, -EOPNOTSUPP this kernel lacks a tracepoint, -ENOMEM.
+ */
+int living_events_on(void)
+{
+	unsigned int i;
+	int err;
+
+	for_each_kernel_tracepoint(event_match, NULL);
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		err = -EOPNOTSUPP;
+		if (events[i].tp)
+			err = tracepoint_probe_register(events[i].tp,
+							events[i].handler,
+							NULL);
+		if (err) {
+			pr_err("cannot follow tasks: tracepoint %s (%d)\n",
+			       events[i].name, err);
+			events_unregister(i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* When this returns, no handler runs. */
+void living_events_off(void)
+{
+	events_unregister(ARRAY_SIZE(events));
+}
+
+/* The walk */
+
+/* The first process whose number is at least @nr, pinned, or NULL. */
+static struct task_struct *next_process(pid_t *nr)
+{
+	struct task_struct *task = NULL;
+	struct pid *pid;
+
+	rcu_read_lock();
+	while (!task && (pid = find_ge_pid(*nr, &init_pid_ns))) {
+		*nr = pid_nr(pid) + 1;
+		task = pid_task(pid, PIDTYPE_TGID);
+		if (task)
+			get_task_struct(task);
+	}
+	rcu_read_unlock();
+	return task;
+}
+
+/*
+ * Find every process that is followed and has no record. Who forks meanwhile is
+ * told by the event; whoever is in the table of pids then, is met here.
+ *
+ * Context: may sleep.
+ */
+void living_walk_tasks(void)
+{
+	struct task_struct *task;
+	struct brumm_group *g;
+	struct living *l;
+	pid_t nr = 1;
+
+	while ((task = next_process(&nr))) {
+		g = task->flags & PF_KTHREAD ? NULL : living_group_make(task);
+		if (g) {
+			l = living_make(LIVING_IS_PROCESS, task, g);
+			if (l) {
+				living_look_process(l);
+				living_put(l);
+			}
+			group_put(&g->sp);
+		}
+		put_task_struct(task);
+		cond_resched();
+	}
+}

@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The living: records, who looks at them, on and off.
+ *
+ * Contract
+ *   - As long as no group is followed there is no tracepoint, no record, and no
+ *     work. The first mode that is not "off" registers the tracepoints and walks
+ *     all tasks, the last one that is drops all of it.
+ *   - A reader of a group's files looks at all records of the group and those
+ *     below it first, so that what he sees is exact as of then.
+ *   - The worker looks at those that an event has marked, and at all of them in
+ *     turn, a few a tick, for what raises no event. living_refresh() says how old
+ *     the oldest look was.
+ *   - When an event finds no memory for a record, the worker walks all tasks.
+ *
+ * living.h has the locks.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/hash.h>
+#include <linux/ktime.h>
+#include <linux/memcontrol.h>
+#include <linux/mm_types.h>
+#include <linux/rculist.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "living.h"
+
+#define LIVING_BITS	13
+/* Between two ticks of the worker, and in how many it looks at everybody. */
+#define LIVING_TICK	(HZ / 10 ?: 1)
+#define LIVING_ROUND	50
+#define LIVING_LEAST	64
+
+#define LIVING_DIRTY	0
+
+static DEFINE_RAW_SPINLOCK(living_lock);
+static struct hlist_head living_table[1 << LIVING_BITS];
+static LIST_HEAD(living_all);
+static unsigned long living_nr;
+
+static struct kmem_cache *living_cache;
+static struct workqueue_struct *living_wq;
+static LLIST_HEAD(living_dirty);
+static unsigned long living_has_missed;
+
+/* Who turns it on and off, and whether it is. */
+static DEFINE_MUTEX(living_mutex);
+static bool living_on;
+
+static void living_tick(struct work_struct *work);
+static DECLARE_DELAYED_WORK(living_work, living_tick);
+
+/* Records */
+
+static struct hlist_head *living_bucket(const void *key)
+{
+	return &living_table[hash_ptr(key, LIVING_BITS)];
+}
+
+/* Inside an RCU read section, or with living_lock. */
+struct living *living_find(const void *key)
+{
+	struct living *l;
+
+	hlist_for_each_entry_rcu(l, living_bucket(key), hash,
+				 lockdep_is_held(&living_lock)) {
+		if (l->key == key)
+			return l;
+	}
+	return NULL;
+}
+
+/* The record of @key with a reference, or NULL. */
+struct living *living_get(const void *key)
+{
+	struct living *l;
+
+	rcu_read_lock();
+	l = living_find(key);
+	if (l && !refcount_inc_not_zero(&l->refs))
+		l = NULL;
+	rcu_read_unlock();
+	return l;
+}
+
+static void living_free(struct rcu_head *rcu)
+{
+	kmem_cache_free(living_cache, container_of(rcu, struct living, rcu));
+}
+
+void living_put(struct living *l)
+{
+	if (!refcount_dec_and_test(&l->refs))
+		return;
+	group_put(&l->group->sp);
+	if (l->task)
+		put_task_struct(l->task);
+	if (l->mm)
+		mmdrop(l->mm);
+	call_rcu(&l->rcu, living_free);
+}
+
+/* Have @l be about @what. */
+static void living_pin(struct living *l, void *what)
+{
+	if (l->type == LIVING_IS_MM) {
+		l->mm = what;
+		mmgrab(l->mm);
+	} else {
+		l->task = get_task_struct(what);
+	}
+}
+
+static void *living_key(enum living_type type, void *what)
+{
+	return type == LIVING_IS_PROCESS ?
+		((struct task_struct *)what)->signal : what;
+}
+
+/* Insert @l, unless there is one already. */
+static struct living *living_insert(struct living *l)
+{
+	struct living *old;
+
+	raw_spin_lock(&living_lock);
+	old = living_find(l->key);
+	if (unlikely(old)) {
+		if (!refcount_inc_not_zero(&old->refs))
+			old = NULL;
+		raw_spin_unlock(&living_lock);
+		return old;
+	}
+	hlist_add_head_rcu(&l->hash, living_bucket(l->key));
+	list_add(&l->in_group, &l->group->living);
+	list_add(&l->in_all, &living_all);
+	living_nr++;
+	raw_spin_unlock(&living_lock);
+	return l;
+}
+
+/**
+ * living_make() - a record, made if there is none
+ * @type: of what
+ * @what: the thing, which the caller keeps: a task of the process, or the mm
+ * @g: on whose account, if it is made
+ *
+ * Context: any but interrupts.
+ * Return: the record, with a reference; NULL: no memory, the worker will see.
+ */
+struct living *living_make(enum living_type type, void *what,
+			   struct brumm_group *g)
+{
+	void *key = living_key(type, what);
+	struct living *l, *in;
+
+	l = living_get(key);
+	if (l)
+		return l;
+	/* A real-time kernel allocates nothing where nobody may sleep. */
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT) || preemptible())
+		l = kmem_cache_zalloc(living_cache, GFP_ATOMIC | __GFP_NOWARN);
+	if (!l) {
+		living_missed();
+		return NULL;
+	}
+	refcount_set(&l->refs, 2);
+	raw_spin_lock_init(&l->lock);
+	l->type = type;
+	l->key = key;
+	refcount_inc(&g->refs);
+	l->group = g;
+	living_pin(l, what);
+	in = living_insert(l);
+	if (in != l) {
+		refcount_set(&l->refs, 1);
+		living_put(l);
+	}
+	return in;
+}
+
+static struct ledger *living_ledger(struct living *l)
+{
+	lockdep_assert_held(&l->lock);
+	return &l->group->sp.ledger;
+}
+
+/* Charge what makes @l->count @t. */
+static void living_charge_to(struct living *l, const struct living_truth *t)
+{
+	struct living_delta d;
+	u32 left;
+	int k;
+
+	d.kinds = 0;
+	for_each_living_kind(k, t, left) {
+		living_delta_set(&d, k, t->n[k] - l->count.n[k]);
+		l->count.n[k] = t->n[k];
+	}
+	ledger_living_change(living_ledger(l), &d);
+}
+
+static void living_move_to(struct living *l, struct brumm_group *g)
+{
+	struct brumm_group *old = l->group;
+
+	refcount_inc(&g->refs);
+	ledger_living_move(&old->sp.ledger, &g->sp.ledger, &l->count);
+	l->group = g;
+	raw_spin_lock(&living_lock);
+	list_move(&l->in_group, &g->living);
+	raw_spin_unlock(&living_lock);
+	group_put(&old->sp);
+}
+
+/**
+ * living_settle() - charge what a look has found
+ * @l: the record
+ * @g: on whose account from now on, the caller holds a reference; NULL: as before
+ * @t: what there is
+ *
+ * Who has looked later must come later: the caller holds @l->lock from before the
+ * look, or looks at nothing that others tell the same record.
+ */
+void living_settle(struct living *l, struct brumm_group *g,
+		   const struct living_truth *t)
+{
+	lockdep_assert_held(&l->lock);
+	if (l->gone)
+		return;
+	if (g && g != l->group)
+		living_move_to(l, g);
+	living_charge_to(l, t);
+}
+
+/* What @l is about is gone, or nobody's whom we follow. */
+void living_remove(struct living *l)
+{
+	struct living_truth none = { .kinds = (1U << LIVING_KINDS) - 1 };
+	bool gone;
+
+	raw_spin_lock(&l->lock);
+	gone = l->gone;
+	if (!gone) {
+		living_charge_to(l, &none);
+		l->gone = true;
+		raw_spin_lock(&living_lock);
+		hlist_del_rcu(&l->hash);
+		list_del(&l->in_group);
+		list_del(&l->in_all);
+		living_nr--;
+		raw_spin_unlock(&living_lock);
+	}
+	raw_spin_unlock(&l->lock);
+	if (!gone)
+		living_put(l);
+}
+
+/* Looks */
+
+static void living_kick(void)
+{
+	mod_delayed_work(living_wq, &living_work, 1);
+}
+
+/* Have the worker look at @l soon. Inside an RCU read section; any context. */
+void living_mark_dirty(struct living *l)
+{
+	if (test_and_set_bit(LIVING_DIRTY, &l->flags))
+		return;
+	if (!refcount_inc_not_zero(&l->refs))
+		return;
+	if (llist_add(&l->dirty, &living_dirty))
+		living_kick();
+}
+
+/* Somebody has no record who should have one. Any context. */
+void living_missed(void)
+{
+	if (!test_and_set_bit(0, &living_has_missed))
+		living_kick();
+}
+
+static void living_look(struct living *l)
+{
+	might_sleep();
+	if (l->type == LIVING_IS_PROCESS)
+		living_look_process(l);
+	else
+		living_look_mm(l);
+	WRITE_ONCE(l->looked_at, ktime_get_ns());
+}
+
+static void living_look_at_dirty(void)
+{
+	struct living *l, *next;
+
+	llist_for_each_entry_safe(l, next, llist_del_all(&living_dirty), dirty) {
+		clear_bit(LIVING_DIRTY, &l->flags);
+		/* What happens from here on marks it again. */
+		smp_mb__after_atomic();
+		living_look(l);
+		living_put(l);
+		cond_resched();
+	}
+}
+
+/* The first of @head, which goes to the end. */
+static struct living *living_next_of_all(void)
+{
+	struct living *l;
+
+	raw_spin_lock(&living_lock);
+	l = list_first_entry_or_null(&living_all, struct living, in_all);
+	if (l) {
+		list_move_tail(&l->in_all, &living_all);
+		refcount_inc(&l->refs);
+	}
+	raw_spin_unlock(&living_lock);
+	return l;
+}
+
+/* Look at @nr records, those that were looked at longest ago first. */
+static void living_look_at_some(unsigned long nr)
+{
+	struct living *l;
+
+	while (nr-- && (l = living_next_of_all())) {
+		living_look(l);
+		living_put(l);
+		cond_resched();
+	}
+}
+
+static void living_drop_all(void)
+{
+	struct living *l, *next;
+
+	llist_for_each_entry_safe(l, next, llist_del_all(&living_dirty), dirty)
+		living_put(l);
+	while ((l = living_next_of_all())) {
+		living_remove(l);
+		living_put(l);
+		cond_resched();
+	}
+	living_has_missed = 0;
+}
+
+static bool living_wanted(void)
+{
+	struct brumm_group *g = NULL;
+	bool wanted = false;
+
+	while ((g = group_next_below(&group_root, g)))
+		wanted |= READ_ONCE(g->followed);
+	return wanted;
+}
+
+/* The cgroups that were followed are gone. */
+static bool living_off_if_unwanted(void)
+{
+	bool off = false;
+
+	/* Who holds it may wait for us. */
+	if (READ_ONCE(living_nr) || !mutex_trylock(&living_mutex))
+		return false;
+	if (!living_wanted()) {
+		WRITE_ONCE(living_on, false);
+		living_events_off();
+		living_drop_all();
+		off = true;
+	}
+	mutex_unlock(&living_mutex);
+	return off;
+}
+
+static void living_tick(struct work_struct *work)
+{
+	if (living_off_if_unwanted())
+		return;
+	living_look_at_dirty();
+	if (test_and_clear_bit(0, &living_has_missed))
+		living_walk_tasks();
+	living_look_at_some(max_t(unsigned long, LIVING_LEAST,
+				  READ_ONCE(living_nr) / LIVING_ROUND));
+	queue_delayed_work(living_wq, &living_work, LIVING_TICK);
+}
+
+/* The next one of @g that round @round has not met. */
+static struct living *living_next_of(struct brumm_group *g, unsigned long round)
+{
+	struct living *l;
+
+	raw_spin_lock(&living_lock);
+	l = list_first_entry_or_null(&g->living, struct living, in_group);
+	if (l && l->round != round) {
+		l->round = round;
+		list_move_tail(&l->in_group, &g->living);
+		refcount_inc(&l->refs);
+	} else {
+		l = NULL;
+	}
+	raw_spin_unlock(&living_lock);
+	return l;
+}
+
+/*
+ * Look at all records of @g. Those that come meanwhile stand in front, and are met,
+ * too; who forks faster than we look ends it, since a reader must not wait for him.
+ */
+static void living_look_at_group(struct brumm_group *g, struct living_state *s)
+{
+	static unsigned long rounds;
+	unsigned long round, most = READ_ONCE(living_nr) + LIVING_LEAST;
+	u64 begin = ktime_get_ns(), at;
+	struct living *l;
+
+	lockdep_assert_held(&living_mutex);
+	round = ++rounds;
+	while (most-- && (l = living_next_of(g, round))) {
+		at = READ_ONCE(l->looked_at);
+		if (at && at < begin)
+			s->oldest = max(s->oldest, begin - at);
+		living_look(l);
+		s->records++;
+		living_put(l);
+		cond_resched();
+	}
+}
+
+/**
+ * living_refresh() - look at all that a cgroup and those below it own
+ * @css: the cgroup's memory css
+ * @s: out: what was there
+ *
+ * Context: may sleep.
+ */
+void living_refresh(struct cgroup_subsys_state *css, struct living_state *s)
+{
+	struct brumm_group *top, *g = NULL;
+
+	*s = (struct living_state) {};
+	if (!READ_ONCE(living_on))
+		return;
+	mutex_lock(&living_mutex);
+	/* Those who died, and those who belong here but are elsewhere yet. */
+	living_look_at_dirty();
+	if (test_and_clear_bit(0, &living_has_missed))
+		living_walk_tasks();
+	top = group_tryget(css);
+	if (top) {
+		while ((g = group_next_below(top, g)))
+			living_look_at_group(g, s);
+		group_put(&top->sp);
+	}
+	mutex_unlock(&living_mutex);
+}
+
+/* On and off */
+
+static void living_off(void)
+{
+	if (!living_on)
+		return;
+	WRITE_ONCE(living_on, false);
+	living_events_off();
+	cancel_delayed_work_sync(&living_work);
+	living_drop_all();
+}
+
+/**
+ * living_mode_changed() - follow whom the modes name, and nobody else
+ *
+ * Context: may sleep.
+ * Return: 0, or an error: this kernel lacks a tracepoint.
+ */
+int living_mode_changed(void)
+{
+	int err = 0;
+
+	mutex_lock(&living_mutex);
+	if (!living_wanted()) {
+		living_off();
+	} else {
+		if (!living_on)
+			err = living_events_on();
+		if (!err) {
+			WRITE_ONCE(living_on, true);
+			living_walk_tasks();
+			living_look_at_some(READ_ONCE(living_nr));
+			living_kick();
+		}
+	}
+	mutex_unlock(&living_mutex);
+	return err;
+}
+
+int living_init(void)
+{
+	living_cache = KMEM_CACHE(living, SLAB_ACCOUNT);
+	if (!living_cache)
+		return -ENOMEM;
+	living_wq = alloc_workqueue("brumm", WQ_UNBOUND, 1);
+	if (!living_wq) {
+		kmem_cache_destroy(living_cache);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The files are gone, so nobody turns it on again. */
+void living_exit(void)
+{
+	mutex_lock(&living_mutex);
+	living_off();
+	mutex_unlock(&living_mutex);
+	destroy_workqueue(living_wq);
+	/* Records on their way. */
+	rcu_barrier();
+	kmem_cache_destroy(living_cache);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The living: what dies with the tasks of a group, kept in the ledger while
+ * brumm.mode says so (Documentation/design/living.md).
+ *
+ * A record stands for one thing that tasks own: a thread group, an address space.
+ * It knows what it has put on whose account. A look takes the difference between
+ * the thing as it is and the record, and charges or uncharges that: so each look
+ * repairs whatever an earlier one missed, and nothing is ever taken back that
+ * was not charged. There are two kinds of looks:
+ *
+ *	quick	from a tracepoint, where nobody may sleep and page-table locks may
+ *		be held: a few counters, O(1)
+ *	exact	by the worker or a reader of the group's files: may sleep; also finds
+ *		whose the thing is by now, and makes that group if it has none
+ *
+ * Locks, outer to inner; all raw, none taken in interrupts
+ *	record's lock		what it has charged, and where
+ *	living_lock		table and lists of records
+ *	ledger domain		see ledger.h
+ * A tracepoint handler takes them below whatever its caller holds: page-table
+ * locks, mmap_lock, cgroup_mutex, css_set_lock. Nothing is done with them held
+ * that takes one of these, allocates, or wakes anybody but a worker. In the one
+ * event that comes in a softirq (sched_process_free) nothing but a lock-free list
+ * is touched.
+ *
+ * Lifetime. A record is found by its key in the table, under RCU. It pins what it
+ * is about (a task_struct, hence its signal_struct; an mm_struct, not the
+ * memory), so that no look finds it freed, and no key is used again meanwhile.
+ */
+#ifndef BRUMM_LIVING_H
+#define BRUMM_LIVING_H
+
+#include <linux/llist.h>
+#include <linux/refcount.h>
+
+#include "group.h"
+
+struct mm_struct;
+struct task_struct;
+
+enum living_type {
+	LIVING_IS_PROCESS,	/* key: signal_struct */
+	LIVING_IS_MM,		/* key: mm_struct */
+};
+
+/* Counters of an address space that change with each fault. */
+#define LIVING_RSS	4
+
+/**
+ * struct living - a record
+ * @hash: in the table, by @key
+ * @key: what it is about
+ * @type: what that is
+ * @refs: one while it is in the table, and those of who looks at it
+ * @lock: see above; protects @gone, @group, @count and what follows them
+ * @gone: charged nothing any more, and never will
+ * @group: on whose account; with a reference
+ * @looked_at: ktime of the last exact look, ns
+ * @in_group: in @group->living
+ * @in_all: in the list of all
+ * @round: of the walk that met it last, see living_look_at_group()
+ * @dirty: in the list of those that the worker is to look at soon
+ * @flags: bit 0: @dirty is in that list
+ * @rcu: to free it
+ * @count: what it has charged
+ * @task: of a process: a member, the leader when last seen; pinned
+ * @mm: of an address space; pinned
+ * @rss: of an address space: its counters at the last exact look
+ * @rss_read: what they seemed to be at a glance then; the difference grows with
+ *	the number of CPUs and stays nearly the same between two looks
+ * @huge: of an address space: pages that are mapped huge, by counter
+ */
+struct living {
+	struct hlist_node hash;
+	void *key;
+	enum living_type type;
+	refcount_t refs;
+	raw_spinlock_t lock;	/* see "Locks" above */
+	bool gone;
+	struct brumm_group *group;
+	u64 looked_at;
+	struct list_head in_group;
+	struct list_head in_all;
+	unsigned long round;
+	struct llist_node dirty;
+	unsigned long flags;
+	struct rcu_head rcu;
+	struct living_counts count;
+	struct task_struct *task;
+	struct mm_struct *mm;
+	s64 rss[LIVING_RSS];
+	s64 rss_read[LIVING_RSS];
+	u64 huge[LIVING_RSS];
+};
+
+/**
+ * struct living_truth - what a look has found
+ * @kinds: bit per kind: which of @n it has looked at
+ * @n: how many there are, not the difference
+ */
+struct living_truth {
+	u32 kinds;
+	u64 n[LIVING_KINDS];
+};
+
+static inline void living_truth_set(struct living_truth *t,
+				    enum living_kind k, u64 n)
+{
+	t->kinds |= 1U << k;
+	t->n[k] = n;
+}
+
+/**
+ * struct living_state - of a group and those below it
+ * @records: how many
+ * @oldest: age of the oldest look when this one began, ns
+ */
+struct living_state {
+	u64 records;
+	u64 oldest;
+};
+
+#if BRUMM_QUOTA
+/* living.c: for the rest of the module */
+int living_init(void);
+void living_exit(void);
+int living_mode_changed(void);
+void living_refresh(struct cgroup_subsys_state *css, struct living_state *s);
+
+/* living.c: records */
+struct living *living_find(const void *key);
+struct living *living_get(const void *key);
+struct living *living_make(enum living_type type, void *what,
+			   struct brumm_group *g);
+void living_put(struct living *l);
+void living_remove(struct living *l);
+void living_settle(struct living *l, struct brumm_group *g,
+		   const struct living_truth *t);
+void living_mark_dirty(struct living *l);
+void living_missed(void);
+
+/* living-group.c: on whose account */
+struct brumm_group *living_group_now(struct task_struct *task, bool *wants);
+struct brumm_group *living_group_make(struct task_struct *task);
+
+/* living-task.c: thread groups, and the events of all */
+int living_events_on(void);
+void living_events_off(void);
+void living_walk_tasks(void);
+void living_look_process(struct living *l);
+
+/* living-mm.c: address spaces */
+void living_follow_mm(struct mm_struct *mm, struct brumm_group *g);
+void living_look_mm(struct living *l);
+void living_moved_mm(struct living *l, struct brumm_group *g);
+void living_rss_changed(struct living *l, int member);
+#else
+static inline int living_init(void)
+{
+	return 0;
+}
+
+static inline void living_exit(void)
+{
+}
+#endif
+
+/*
+ * To come: descriptors and namespaces, living-files.c. A look at them is exact
+ * only: it is called by living_look_process() after the process has been looked
+ * at, with the leader pinned, may sleep, and must end in bounded steps with
+ * cond_resched() in between. It makes a record for each files_struct and struct
+ * file (a type of its own each, keyed by the pointer, which the record pins), and
+ * tells what it found by living_settle(): all kinds that this type is about, zero
+ * included. A record whose thing is gone is removed by living_remove().
+ */
+
+#endif /* BRUMM_LIVING_H */
