@@ -51,13 +51,13 @@ struct huge_walk {
 /* By whose counter it is; the huge zero page is nobody's. */
 static int huge_counter(pmd_t pmd)
 {
-	struct page *page = pmd_page(pmd);
+	struct folio *folio = page_folio(pmd_page(pmd));
 
-	if (PageAnon(page))
+	if (folio_test_anon(folio))
 		return MM_ANONPAGES;
-	if (!READ_ONCE(page->mapping))
+	if (!READ_ONCE(folio->mapping))
 		return -1;
-	return PageSwapBacked(page) ? MM_SHMEMPAGES : MM_FILEPAGES;
+	return folio_test_swapbacked(folio) ? MM_SHMEMPAGES : MM_FILEPAGES;
 }
 
 static void walk_pmds(struct huge_walk *w, pud_t *pud, unsigned long addr,
@@ -163,7 +163,8 @@ static u64 hugetlb_pages(struct mm_struct *mm)
 /* Looks */
 
 /* What @l says of its mm, with @l->rss and @l->huge as they are. */
-static void mm_settle(struct living *l, struct brumm_group *g)
+static void mm_settle(struct living *l, struct brumm_group *g,
+		      struct living_due *due)
 {
 	struct mm_struct *mm = l->mm;
 	struct living_truth t = {};
@@ -181,7 +182,7 @@ static void mm_settle(struct living *l, struct brumm_group *g)
 		huge += l->huge[c];
 	}
 	living_truth_set(&t, LIVING_HUGE, huge);
-	living_settle(l, g, &t);
+	living_settle(l, g, &t, due);
 }
 
 /* Add what the counters have gained at a glance. */
@@ -197,12 +198,19 @@ static void mm_glance(struct living *l)
 	}
 }
 
-static void mm_quick(struct living *l, struct brumm_group *g)
+static void mm_quick(struct living *l, struct brumm_group *g,
+		     struct living_due *due)
 {
 	raw_spin_lock(&l->lock);
 	mm_glance(l);
-	mm_settle(l, g);
+	mm_settle(l, g, due);
 	raw_spin_unlock(&l->lock);
+}
+
+/* A quick look, which uses up @due. */
+void living_quick_mm(struct living *l, struct living_due *due)
+{
+	mm_quick(l, NULL, due);
 }
 
 static void mm_exact_rss(struct living *l)
@@ -272,7 +280,7 @@ void living_look_mm(struct living *l)
 	if (walked)
 		memcpy(l->huge, huge, sizeof(huge));
 	mm_exact_rss(l);
-	mm_settle(l, g);
+	mm_settle(l, g, NULL);
 	raw_spin_unlock(&l->lock);
 	if (g)
 		group_put(&g->sp);
@@ -282,10 +290,12 @@ void living_look_mm(struct living *l)
  * living_follow_mm() - have a record of an address space
  * @mm: it, which the caller keeps with all that is in it
  * @g: on whose account, if there is none yet
+ * @due: a claim that is for it, or NULL
  *
  * Context: any but interrupts.
  */
-void living_follow_mm(struct mm_struct *mm, struct brumm_group *g)
+void living_follow_mm(struct mm_struct *mm, struct brumm_group *g,
+		      struct living_due *due)
 {
 	struct living *l = living_get(mm);
 
@@ -296,7 +306,7 @@ void living_follow_mm(struct mm_struct *mm, struct brumm_group *g)
 	l = living_make(LIVING_IS_MM, mm, g);
 	if (!l)
 		return;
-	mm_quick(l, NULL);
+	mm_quick(l, NULL, due);
 	living_put(l);
 }
 
@@ -304,7 +314,7 @@ void living_follow_mm(struct mm_struct *mm, struct brumm_group *g)
 void living_moved_mm(struct living *l, struct brumm_group *g)
 {
 	if (g)
-		mm_quick(l, g);
+		mm_quick(l, g, NULL);
 	else
 		living_remove(l);
 }
@@ -315,5 +325,5 @@ void living_rss_changed(struct living *l, int member)
 	s64 read = compat_mm_counter_read(l->mm, member);
 
 	if (abs(read - READ_ONCE(l->rss_read[member])) >= LIVING_STEP)
-		mm_quick(l, NULL);
+		mm_quick(l, NULL, NULL);
 }

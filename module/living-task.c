@@ -37,7 +37,8 @@
 /* Looks */
 
 /* Charge what there is to @g; NULL: to whom it is charged already. */
-static void process_settle(struct living *l, struct brumm_group *g)
+static void process_settle(struct living *l, struct brumm_group *g,
+			   struct living_due *due)
 {
 	struct living_truth t = {};
 	unsigned int threads;
@@ -47,7 +48,7 @@ static void process_settle(struct living *l, struct brumm_group *g)
 	if (threads) {
 		living_truth_set(&t, LIVING_PROCESS, 1);
 		living_truth_set(&t, LIVING_THREAD, threads - 1);
-		living_settle(l, g, &t);
+		living_settle(l, g, &t, due);
 	}
 	raw_spin_unlock(&l->lock);
 	if (!threads)
@@ -58,7 +59,7 @@ static void process_settle(struct living *l, struct brumm_group *g)
 static void process_move(struct living *l, struct brumm_group *g)
 {
 	if (g)
-		process_settle(l, g);
+		process_settle(l, g, NULL);
 	else
 		living_remove(l);
 }
@@ -74,21 +75,54 @@ static struct task_struct *process_task(struct living *l)
 	return task;
 }
 
-static void follow_mm_of(struct task_struct *task, struct brumm_group *g)
+/* A thread of @task's process that has its memory still, pinned, or NULL. */
+static struct task_struct *thread_with_mm(struct task_struct *task)
 {
-	struct mm_struct *mm;
-	bool known;
+	struct task_struct *t, *found = NULL;
 
 	rcu_read_lock();
-	known = living_find(READ_ONCE(task->mm));
+	if (likely(READ_ONCE(task->mm))) {
+		found = task;
+	} else {
+		/* A leader that is dead already. */
+		for_each_thread(task, t) {
+			if (READ_ONCE(t->mm)) {
+				found = t;
+				break;
+			}
+		}
+	}
+	if (found)
+		get_task_struct(found);
 	rcu_read_unlock();
-	if (known)
+	return found;
+}
+
+/*
+ * Have a record of the memory of @task, for an event that had no memory for one;
+ * and have it where it belongs, for a move of a process whose leader is dead.
+ */
+static void follow_mm_of(struct task_struct *task, struct brumm_group *g)
+{
+	struct task_struct *thread = thread_with_mm(task);
+	struct mm_struct *mm;
+	struct living *l;
+
+	if (!thread)
 		return;
-	mm = get_task_mm(task);
-	if (!mm)
-		return;
-	living_follow_mm(mm, g);
-	mmput(mm);
+	l = living_get(READ_ONCE(thread->mm));
+	if (l) {
+		if (unlikely(READ_ONCE(l->group) != g))
+			living_look_mm(l);
+		living_put(l);
+	} else {
+		mm = get_task_mm(thread);
+		if (mm) {
+			living_follow_mm(mm, g, NULL);
+			mmput(mm);
+		}
+	}
+	put_task_struct(thread);
 }
 
 /**
@@ -100,11 +134,12 @@ static void follow_mm_of(struct task_struct *task, struct brumm_group *g)
 void living_look_process(struct living *l)
 {
 	struct task_struct *task = process_task(l);
-	struct brumm_group *g = living_group_make(task);
+	struct brumm_group *g = NULL;
 
+	if (READ_ONCE(task->signal->nr_threads))
+		g = living_group_make(task);
 	process_move(l, g);
 	if (g) {
-		/* One that an event had no memory for. */
 		follow_mm_of(task, g);
 		group_put(&g->sp);
 	}
@@ -113,9 +148,10 @@ void living_look_process(struct living *l)
 
 /*
  * @task, which is on its way to be followed or is already: have a record of its
- * process, and of @mm, which the caller keeps; NULL: none, or known.
+ * process, and of @mm, which the caller keeps, or NULL. @due is for them, or NULL.
  */
-static void task_follow(struct task_struct *task, struct mm_struct *mm)
+static void task_follow(struct task_struct *task, struct mm_struct *mm,
+			struct living_due *due)
 {
 	struct brumm_group *g;
 	struct living *l;
@@ -128,11 +164,11 @@ static void task_follow(struct task_struct *task, struct mm_struct *mm)
 		return;
 	l = living_make(LIVING_IS_PROCESS, task, g);
 	if (l) {
-		process_settle(l, g);
+		process_settle(l, g, due);
 		living_put(l);
 	}
 	if (mm)
-		living_follow_mm(mm, g);
+		living_follow_mm(mm, g, due);
 	group_put(&g->sp);
 }
 
@@ -141,20 +177,23 @@ static void task_follow(struct task_struct *task, struct mm_struct *mm)
 static void on_fork(void *data, struct task_struct *parent,
 		    struct task_struct *child)
 {
+	struct living_due due;
 	struct living *l;
 
 	if (child->flags & PF_KTHREAD)
 		return;
-	/* A further thread, of one who is followed: no group to be looked up. */
-	if (child->signal == parent->signal) {
+	living_take_claim(parent, &due);
+	if (child->signal != parent->signal) {
+		task_follow(child, child->mm, &due);
+	} else {
+		/* No group to be looked up for a further thread. */
 		l = living_get(child->signal);
 		if (l) {
-			process_settle(l, NULL);
+			process_settle(l, NULL, &due);
 			living_put(l);
 		}
-		return;
 	}
-	task_follow(child, child->mm);
+	living_drop_due(&due);
 }
 
 static void on_exec(void *data, struct task_struct *task, pid_t old_pid,
@@ -163,7 +202,7 @@ static void on_exec(void *data, struct task_struct *task, pid_t old_pid,
 	struct task_struct *old = NULL;
 	struct living *l;
 
-	task_follow(task, task->mm);
+	task_follow(task, task->mm, NULL);
 	l = living_get(task->signal);
 	if (!l)
 		return;
@@ -185,6 +224,10 @@ static void on_free(void *data, struct task_struct *task)
 
 	rcu_read_lock();
 	l = living_find(task->signal);
+	if (l)
+		living_mark_dirty(l);
+	/* Its claim. */
+	l = living_find(task);
 	if (l)
 		living_mark_dirty(l);
 	rcu_read_unlock();
@@ -215,16 +258,18 @@ static void on_attach(void *data, struct cgroup *to, const char *path,
 		/* It comes from where nobody is followed. */
 		l = living_make(LIVING_IS_PROCESS, task, g);
 		if (l) {
-			process_settle(l, g);
+			process_settle(l, g, NULL);
 			living_mark_dirty(l);
 			living_put(l);
 		}
 	}
-	l = mm ? living_get(mm) : NULL;
-	if (l) {
+	l = living_get(mm ?: (void *)task->signal);
+	if (l && mm)
 		living_moved_mm(l, g);
+	else if (l)
+		living_mark_dirty(l);
+	if (l)
 		living_put(l);
-	}
 	if (g)
 		group_put(&g->sp);
 }

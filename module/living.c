@@ -188,25 +188,41 @@ static struct ledger *living_ledger(struct living *l)
 	return &l->group->sp.ledger;
 }
 
-/* Charge what makes @l->count @t. */
-static void living_charge_to(struct living *l, const struct living_truth *t)
+/*
+ * Charge what makes @l->count @t. Of @due, which may be NULL, what is charged to the
+ * same group is used up first.
+ */
+static void living_charge_to(struct living *l, const struct living_truth *t,
+			     struct living_due *due)
 {
 	struct living_delta d;
 	u32 left;
+	s64 more;
 	int k;
 
+	if (due && due->group != l->group)
+		due = NULL;
 	d.kinds = 0;
 	for_each_living_kind(k, t, left) {
-		living_delta_set(&d, k, t->n[k] - l->count.n[k]);
+		more = t->n[k] - l->count.n[k];
+		if (due) {
+			more -= due->left.n[k];
+			due->left.n[k] = 0;
+		}
+		living_delta_set(&d, k, more);
 		l->count.n[k] = t->n[k];
 	}
 	ledger_living_change(living_ledger(l), &d);
 }
 
-static void living_move_to(struct living *l, struct brumm_group *g)
+/* Have @l charged to @g from now on, with what it has charged. */
+void living_rehome(struct living *l, struct brumm_group *g)
 {
 	struct brumm_group *old = l->group;
 
+	lockdep_assert_held(&l->lock);
+	if (l->gone || g == old)
+		return;
 	refcount_inc(&g->refs);
 	ledger_living_move(&old->sp.ledger, &g->sp.ledger, &l->count);
 	l->group = g;
@@ -221,19 +237,26 @@ static void living_move_to(struct living *l, struct brumm_group *g)
  * @l: the record
  * @g: on whose account from now on, the caller holds a reference; NULL: as before
  * @t: what there is
+ * @due: a claim for it that is to be used up first, or NULL
  *
  * Who has looked later must come later: the caller holds @l->lock from before the
  * look, or looks at nothing that others tell the same record.
  */
 void living_settle(struct living *l, struct brumm_group *g,
-		   const struct living_truth *t)
+		   const struct living_truth *t, struct living_due *due)
 {
 	lockdep_assert_held(&l->lock);
 	if (l->gone)
 		return;
-	if (g && g != l->group)
-		living_move_to(l, g);
-	living_charge_to(l, t);
+	if (g)
+		living_rehome(l, g);
+	living_charge_to(l, t, due);
+}
+
+/* Is anybody followed? */
+bool living_is_on(void)
+{
+	return READ_ONCE(living_on);
 }
 
 /* What @l is about is gone, or nobody's whom we follow. */
@@ -245,7 +268,7 @@ void living_remove(struct living *l)
 	raw_spin_lock(&l->lock);
 	gone = l->gone;
 	if (!gone) {
-		living_charge_to(l, &none);
+		living_charge_to(l, &none, NULL);
 		l->gone = true;
 		raw_spin_lock(&living_lock);
 		hlist_del_rcu(&l->hash);
@@ -287,10 +310,17 @@ void living_missed(void)
 static void living_look(struct living *l)
 {
 	might_sleep();
-	if (l->type == LIVING_IS_PROCESS)
+	switch (l->type) {
+	case LIVING_IS_PROCESS:
 		living_look_process(l);
-	else
+		break;
+	case LIVING_IS_MM:
 		living_look_mm(l);
+		break;
+	case LIVING_IS_CLAIM:
+		living_look_claim(l);
+		break;
+	}
 	WRITE_ONCE(l->looked_at, ktime_get_ns());
 }
 

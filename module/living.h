@@ -42,6 +42,7 @@ struct task_struct;
 enum living_type {
 	LIVING_IS_PROCESS,	/* key: signal_struct */
 	LIVING_IS_MM,		/* key: mm_struct */
+	LIVING_IS_CLAIM,	/* key: task_struct, see living-claim.c */
 };
 
 /* Counters of an address space that change with each fault. */
@@ -64,7 +65,9 @@ enum living_type {
  * @flags: bit 0: @dirty is in that list
  * @rcu: to free it
  * @count: what it has charged
- * @task: of a process: a member, the leader when last seen; pinned
+ * @task: of a process: a member, the leader when last seen; of a claim: whose;
+ *	pinned
+ * @claimed_at: of a claim: when it was made, ns
  * @mm: of an address space; pinned
  * @rss: of an address space: its counters at the last exact look
  * @rss_read: what they seemed to be at a glance then; the difference grows with
@@ -88,6 +91,7 @@ struct living {
 	struct rcu_head rcu;
 	struct living_counts count;
 	struct task_struct *task;
+	u64 claimed_at;
 	struct mm_struct *mm;
 	s64 rss[LIVING_RSS];
 	s64 rss_read[LIVING_RSS];
@@ -110,6 +114,16 @@ static inline void living_truth_set(struct living_truth *t,
 	t->kinds |= 1U << k;
 	t->n[k] = n;
 }
+
+/**
+ * struct living_due - a claim that is being settled
+ * @group: where it is charged, with a reference; NULL: there is none
+ * @left: what of it no look has found yet
+ */
+struct living_due {
+	struct brumm_group *group;
+	struct living_counts left;
+};
 
 /**
  * struct living_state - of a group and those below it
@@ -136,7 +150,9 @@ struct living *living_make(enum living_type type, void *what,
 void living_put(struct living *l);
 void living_remove(struct living *l);
 void living_settle(struct living *l, struct brumm_group *g,
-		   const struct living_truth *t);
+		   const struct living_truth *t, struct living_due *due);
+void living_rehome(struct living *l, struct brumm_group *g);
+bool living_is_on(void);
 void living_mark_dirty(struct living *l);
 void living_missed(void);
 
@@ -151,10 +167,20 @@ void living_walk_tasks(void);
 void living_look_process(struct living *l);
 
 /* living-mm.c: address spaces */
-void living_follow_mm(struct mm_struct *mm, struct brumm_group *g);
+void living_follow_mm(struct mm_struct *mm, struct brumm_group *g,
+		      struct living_due *due);
 void living_look_mm(struct living *l);
+void living_quick_mm(struct living *l, struct living_due *due);
 void living_moved_mm(struct living *l, struct brumm_group *g);
 void living_rss_changed(struct living *l, int member);
+
+/* living-claim.c: refusal. The guard calls the first three, in the task itself. */
+int living_try_charge(const struct living_delta *d);
+void living_cancel(void);
+void living_fork_cost(bool thread, bool shares_mm, struct living_delta *d);
+void living_take_claim(struct task_struct *task, struct living_due *due);
+void living_drop_due(struct living_due *due);
+void living_look_claim(struct living *l);
 #else
 static inline int living_init(void)
 {
@@ -173,7 +199,8 @@ static inline void living_exit(void)
  * cond_resched() in between. It makes a record for each files_struct and struct
  * file (a type of its own each, keyed by the pointer, which the record pins), and
  * tells what it found by living_settle(): all kinds that this type is about, zero
- * included. A record whose thing is gone is removed by living_remove().
+ * included, and what was claimed for them, if the caller has taken a claim. A
+ * record whose thing is gone is removed by living_remove().
  */
 
 #endif /* BRUMM_LIVING_H */

@@ -8,7 +8,7 @@
 #include <linux/sched/signal.h>
 #include <linux/version.h>
 
-/* 6.2 made the counters per CPU, f1a7941243c1 ("mm: convert mm's rss stats into percpu_counter"). */
+/* 6.2, f1a7941243c1 ("mm: convert mm's rss stats into percpu_counter"). */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 #define COMPAT_RSS_STAT_ARGS	void *data, struct mm_struct *mm, int member
 
@@ -50,14 +50,6 @@ static inline s64 compat_mm_counter_sum(struct mm_struct *mm, int member)
 #endif
 	return sum;
 }
-#endif
-
-/* 6.15 tells whether it was the last one, too. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
-#define COMPAT_PROCESS_EXIT_ARGS					\
-	void *data, struct task_struct *task, bool group_dead
-#else
-#define COMPAT_PROCESS_EXIT_ARGS	void *data, struct task_struct *task
 #endif
 
 #endif /* BRUMM_COMPAT_LIVING_H */

@@ -32,6 +32,7 @@ int cmd_bench(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_reap(int argc, char **argv);
+int cmd_recount(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_mc(int argc, char **argv);
 

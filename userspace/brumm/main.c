@@ -21,6 +21,7 @@ static const struct command {
 	{ "take-back", cmd_take_back, "tell a memory service to take a cgroup's pages back" },
 	{ "query", cmd_query, "what a memory service handed out, or what a window holds" },
 	{ "profile", cmd_profile, "measure what clean-up takes here, and set the prices" },
+	{ "recount", cmd_recount, "count what tasks own from /proc, and compare" },
 	{ "probe", cmd_probe, "where the time of map, unmap, faults and reclaims goes" },
 	{ "bench", cmd_bench, "how long taking back takes here, beside what Linux has" },
 	{ "predict", cmd_predict, "what cleaning up after a cgroup is expected to take" },
