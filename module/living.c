@@ -27,6 +27,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
+#include "compat/living.h"
 #include "living.h"
 
 #define LIVING_BITS	13
@@ -160,8 +161,7 @@ struct living *living_make(enum living_type type, void *what,
 	l = living_get(key);
 	if (l)
 		return l;
-	/* A real-time kernel allocates nothing where nobody may sleep. */
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT) || preemptible())
+	if (compat_may_allocate())
 		l = kmem_cache_zalloc(living_cache, GFP_ATOMIC | __GFP_NOWARN);
 	if (!l) {
 		living_missed();

@@ -52,4 +52,10 @@ static inline s64 compat_mm_counter_sum(struct mm_struct *mm, int member)
 }
 #endif
 
+/* A real-time kernel allocates nothing where nobody may sleep. */
+static inline bool compat_may_allocate(void)
+{
+	return !IS_ENABLED(CONFIG_PREEMPT_RT) || preemptible();
+}
+
 #endif /* BRUMM_COMPAT_LIVING_H */
