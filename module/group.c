@@ -43,6 +43,7 @@
 /* Never gone, never charged; its ledger has the prices of last resort. */
 struct brumm_group group_root;
 
+/* See "Locks" above. */
 DEFINE_MUTEX(groups_lock);
 /* By id of the cgroup; not in it: groups that another one has replaced. */
 static DEFINE_XARRAY_FLAGS(groups, XA_FLAGS_ACCOUNT);

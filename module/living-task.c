@@ -125,6 +125,35 @@ static void follow_mm_of(struct task_struct *task, struct brumm_group *g)
 	put_task_struct(thread);
 }
 
+/*
+ * Whose cgroup counts: of a process whose leader is dead that of a living thread,
+ * since a move leaves the dead where they are. In an RCU read section.
+ */
+static struct task_struct *process_mover(struct task_struct *task)
+{
+	struct task_struct *t;
+
+	if (likely(!(READ_ONCE(task->flags) & PF_EXITING)))
+		return task;
+	for_each_thread(task, t) {
+		if (!(READ_ONCE(t->flags) & PF_EXITING))
+			return t;
+	}
+	return task;
+}
+
+static struct brumm_group *process_group(struct task_struct *task)
+{
+	struct brumm_group *g;
+
+	rcu_read_lock();
+	task = get_task_struct(process_mover(task));
+	rcu_read_unlock();
+	g = living_group_make(task);
+	put_task_struct(task);
+	return g;
+}
+
 /**
  * living_look_process() - an exact look at a thread group
  * @l: its record
@@ -137,7 +166,7 @@ void living_look_process(struct living *l)
 	struct brumm_group *g = NULL;
 
 	if (READ_ONCE(task->signal->nr_threads))
-		g = living_group_make(task);
+		g = process_group(task);
 	process_move(l, g);
 	if (g) {
 		follow_mm_of(task, g);
@@ -247,7 +276,9 @@ static void on_attach(void *data, struct cgroup *to, const char *path,
 
 	if (task->flags & PF_KTHREAD)
 		return;
-	g = living_group_now(task, &wants);
+	rcu_read_lock();
+	g = living_group_now(process_mover(task), &wants);
+	rcu_read_unlock();
 	if (wants)
 		living_missed();
 	l = living_get(task->signal);
@@ -393,7 +424,7 @@ void living_walk_tasks(void)
 	pid_t nr = 1;
 
 	while ((task = next_process(&nr))) {
-		g = task->flags & PF_KTHREAD ? NULL : living_group_make(task);
+		g = task->flags & PF_KTHREAD ? NULL : process_group(task);
 		if (g) {
 			l = living_make(LIVING_IS_PROCESS, task, g);
 			if (l) {

@@ -137,17 +137,21 @@ static int already(struct seen *s, pid_t pid)
 	return 0;
 }
 
-static int recount_process(pid_t pid, struct seen *s, struct recount *c)
+/* A dead leader stays in the cgroup where it died: ask a thread that lives. */
+static int recount_process(pid_t pid, const char *name, struct seen *s,
+			   struct recount *c)
 {
-	uint64_t threads = count_threads(pid);
-	pid_t thread;
+	pid_t thread = with_memory(pid);
+	uint64_t threads;
 	int err;
 
+	if (!is_below(thread ? thread : pid, name))
+		return 0;
+	threads = count_threads(pid);
 	if (!threads)
 		return 0;
 	c->n[RECOUNT_PROCESS]++;
 	c->n[RECOUNT_THREAD] += threads - 1;
-	thread = with_memory(pid);
 	if (!thread)
 		return 0;
 	err = already(s, thread);
@@ -168,8 +172,8 @@ int recount_group(const char *name, struct recount *c)
 	if (!proc)
 		return -errno;
 	while (!err && (d = readdir(proc)))
-		if (isdigit(d->d_name[0]) && is_below(atoi(d->d_name), name))
-			err = recount_process(atoi(d->d_name), &seen, c);
+		if (isdigit(d->d_name[0]))
+			err = recount_process(atoi(d->d_name), name, &seen, c);
 	closedir(proc);
 	free(seen.one);
 	return err;
