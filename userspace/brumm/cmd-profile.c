@@ -10,6 +10,7 @@
 
 #include "cli.h"
 #include "machine.h"
+#include "profile/living/living.h"
 #include "profile/prices.h"
 #include "profile/result.h"
 
@@ -27,18 +28,20 @@ struct args {
 	unsigned int repeat;
 	double tolerance;
 	uint64_t seed;
-	bool no_set, json, quick;
+	bool no_set, json, quick, living, device;
 };
 
 enum {
 	OPT_OUTPUT = 'o', OPT_JSON = 'j', OPT_QUICK = 'q', OPT_REPEAT = 'r',
 	OPT_STATE = 's', OPT_CHECK = 256, OPT_IF_CHANGED, OPT_NO_SET, OPT_SEED,
-	OPT_TOLERANCE, OPT_METHOD,
+	OPT_TOLERANCE, OPT_METHOD, OPT_LIVING, OPT_DEVICE,
 };
 
 static const struct argp_option options[] = {
 	{ "output", OPT_OUTPUT, "FILE", 0, "prices file (" PRICES_FILE ")", 0 },
 	{ "no-set", OPT_NO_SET, NULL, 0, "write the file only, leave brumm.price as it is", 0 },
+	{ "living", OPT_LIVING, NULL, 0, "only what dies with processes; the file keeps its prices of the device", 0 },
+	{ "device", OPT_DEVICE, NULL, 0, "only the device; the file keeps its prices of what dies with processes", 0 },
 	{ "check", OPT_CHECK, NULL, 0, "do the prices of the file still fit? Exit with 2 if not", 0 },
 	{ "if-changed", OPT_IF_CHANGED, NULL, 0, "set the prices of the file, and profile only if it is of another machine or kernel", 0 },
 	{ "state", OPT_STATE, "STATE", 0, "fresh: right after preparing; idle: after the machine did something else; both (default)", 0 },
@@ -99,6 +102,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_NO_SET:
 		a->no_set = true;
 		return 0;
+	case OPT_LIVING:
+		a->living = true;
+		return 0;
+	case OPT_DEVICE:
+		a->device = true;
+		return 0;
 	case OPT_CHECK:
 		a->mode = MODE_CHECK;
 		return 0;
@@ -128,6 +137,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "'%s'?", arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (a->living && (a->device || a->mode != MODE_PROFILE))
+			argp_error(state, "--living goes with none of --device, --check and --if-changed");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -259,6 +272,33 @@ out:
 	return err;
 }
 
+/*
+ * Measures the living into @r, if the module has such kinds; otherwise it has
+ * none afterwards. EXIT_FINE, or what went wrong has been said.
+ */
+static int run_living(const struct args *a, int root, struct living_result *r)
+{
+	struct living_options o = {
+		.states = a->states, .quick = a->quick, .root = root,
+		.repeat = a->quick ? 2 : 5, .progress = show_progress,
+	};
+	int err;
+
+	*r = (struct living_result){ 0 };
+	if (a->device)
+		return EXIT_FINE;
+	o.group = open_trial();
+	if (o.group < 0)
+		return EXIT_ERROR;
+	err = living_measure(&o, r);
+	end_progress();
+	if (err == -EOPNOTSUPP)
+		err = 0;
+	brumm_group_remove(TRIAL_GROUP);
+	close(o.group);
+	return err ? measure_failed(err) : EXIT_FINE;
+}
+
 /* ---- telling ------------------------------------------------------------ */
 
 static void print_terms(const struct result *r)
@@ -324,41 +364,11 @@ static int set_prices(const struct args *a, const json_t *doc, int root)
 {
 	int err = a->no_set ? 0 : prices_set(doc, root);
 
+	if (!err && !a->no_set)
+		err = living_set(json_object_get(doc, "living"), root);
 	if (!err)
 		return EXIT_FINE;
 	return cli_knob_failed(root, "/", "brumm.price", err);
-}
-
-static int profile(const struct args *a, int root)
-{
-	struct result r = { 0 };
-	json_t *doc = NULL;
-	int err = prices_prepare(a->output), ret;
-
-	if (err) {
-		cli_fail(err, "cannot write %s", a->output);
-		return EXIT_ERROR;
-	}
-	ret = run_trial(a, root, &r);
-	if (ret)
-		goto out;
-	doc = result_json(&r);
-	err = doc ? prices_write(a->output, doc) : -ENOMEM;
-	if (err) {
-		cli_fail(err, "cannot write %s", a->output);
-		ret = EXIT_ERROR;
-		goto out;
-	}
-	ret = set_prices(a, doc, root);
-	if (a->json)
-		ret = cli_print_json(json_incref(doc)) ?: ret;
-	else
-		print_result(&r);
-	tell_noise(&r);
-out:
-	result_free(&r);
-	json_decref(doc);
-	return ret ? ret : cli_flush();
 }
 
 /* What differs between the fingerprint of @doc and this machine's. */
@@ -370,6 +380,121 @@ static json_t *changes(const json_t *doc)
 					  here) : NULL;
 	json_decref(here);
 	return list;
+}
+
+/* The file, if it is of this machine; NULL: it is not, or there is none. */
+static json_t *read_own(const char *path)
+{
+	json_t *doc, *list;
+
+	if (prices_read(path, &doc))
+		return NULL;
+	list = changes(doc);
+	if (!list || json_array_size(list)) {
+		json_decref(doc);
+		doc = NULL;
+	}
+	json_decref(list);
+	return doc;
+}
+
+/* The part of the living: as measured, or as in the file that is replaced. */
+static int add_living(const struct args *a, const struct living_result *l,
+		      json_t *doc)
+{
+	json_t *old = NULL, *part;
+
+	if (l->nr) {
+		part = living_json(l);
+	} else {
+		old = read_own(a->output);
+		part = json_incref(json_object_get(old, "living"));
+		if (!part) {
+			json_decref(old);
+			return 0;
+		}
+	}
+	json_decref(old);
+	return json_object_set_new(doc, "living", part) ? -ENOMEM : 0;
+}
+
+static int profile(const struct args *a, int root)
+{
+	struct living_result l = { 0 };
+	struct result r = { 0 };
+	json_t *doc = NULL;
+	int err = prices_prepare(a->output), ret;
+
+	if (err) {
+		cli_fail(err, "cannot write %s", a->output);
+		return EXIT_ERROR;
+	}
+	ret = run_trial(a, root, &r);
+	if (!ret)
+		ret = run_living(a, root, &l);
+	if (ret)
+		goto out;
+	doc = result_json(&r);
+	err = doc ? add_living(a, &l, doc) : -ENOMEM;
+	if (!err)
+		err = prices_write(a->output, doc);
+	if (err) {
+		cli_fail(err, "cannot write %s", a->output);
+		ret = EXIT_ERROR;
+		goto out;
+	}
+	ret = set_prices(a, doc, root);
+	if (a->json)
+		ret = cli_print_json(json_incref(doc)) ?: ret;
+	else
+		print_result(&r);
+	if (!a->json && l.nr)
+		living_print(&l);
+	tell_noise(&r);
+out:
+	result_free(&r);
+	living_free(&l);
+	json_decref(doc);
+	return ret ? ret : cli_flush();
+}
+
+/* The living alone, into a file that has prices of the device. */
+static int profile_living(const struct args *a, int root)
+{
+	json_t *doc = read_own(a->output), *part;
+	struct living_result l = { 0 };
+	int ret, err;
+
+	if (!doc) {
+		cli_error("%s: no prices of this machine and kernel to add to; run brumm profile without --living",
+			  a->output);
+		return EXIT_ERROR;
+	}
+	ret = run_living(a, root, &l);
+	if (!ret && !l.nr) {
+		cli_error("the module that is loaded counts nothing but the device; load that of this version");
+		ret = EXIT_UNSUPPORTED;
+	}
+	if (ret)
+		goto out;
+	part = living_json(&l);
+	err = part && !json_object_set_new(doc, "living", part) ? 0 : -ENOMEM;
+	if (!err)
+		err = prices_write(a->output, doc);
+	if (err) {
+		cli_fail(err, "cannot write %s", a->output);
+		ret = EXIT_ERROR;
+		goto out;
+	}
+	ret = set_prices(a, doc, root);
+	if (a->json)
+		ret = cli_print_json(json_incref(doc)) ?: ret;
+	else
+		living_print(&l);
+out:
+	living_free(&l);
+	json_decref(doc);
+	return ret ? ret : cli_flush();
 }
 
 static int read_failed(const char *path, int err)
@@ -482,7 +607,7 @@ int cmd_profile(int argc, char **argv)
 		ret = if_changed(&a, root);
 		break;
 	default:
-		ret = profile(&a, root);
+		ret = a.living ? profile_living(&a, root) : profile(&a, root);
 	}
 	close(root);
 	return ret;

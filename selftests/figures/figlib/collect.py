@@ -70,7 +70,7 @@ def comma(sizes):
 def icount_runs(s):
     """What must repeat: instructions on one CPU."""
     # Sets the prices, and measures them where there are none for this module.
-    yield Run("prices", ICOUNT, "quota", f"{{brumm}} profile --if-changed {s.profile} "
+    yield Run("prices", ICOUNT, "quota", f"{{brumm}} profile --device --if-changed {s.profile} "
               "--output {file} >/dev/null", always=True)
     for config in ("disabled", "available", "used"):
         yield bench(f"leaves-{config}", ICOUNT, config,

@@ -119,8 +119,7 @@ void measure_settle(void)
 	nanosleep(&nap, NULL);
 }
 
-/* The machine does something else, and then nothing, for a while. */
-static int idle_away(bool quick)
+int measure_idle_away(bool quick)
 {
 	struct timespec nap = { .tv_nsec = quick ? 5000000 : 30000000 };
 	size_t bytes = quick ? 1u << 20 : 2 * cache_bytes(), i;
@@ -189,7 +188,7 @@ int measure_once(const struct measure_options *o, const struct measure *m,
 	for (i = 0; i < c->copies && !err; i++)
 		err = make_copy(o, c, seed + i, id, &s[i], run);
 	if (!err && c->state == MEASURE_IDLE)
-		err = idle_away(o->quick);
+		err = measure_idle_away(o->quick);
 	if (!err) {
 		tell_watch(o, true);
 		err = shape_reclaim(s[0], c->by, o->group, &took);

@@ -93,6 +93,8 @@ int measure_once(const struct measure_options *o, const struct measure *m,
 
 /* A reclaim soon after another waits for what that has left behind: not so then. */
 void measure_settle(void);
+/* The machine does something else, and then nothing, for a while. 0, -ENOMEM. */
+int measure_idle_away(bool quick);
 
 /* By number of CPUs; called by measure(). */
 int measure_flushes(struct measure *m, unsigned int repeat);
