@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "profile/living/forecast.h"
 #include "profile/prices.h"
 #include "profile/predict.h"
 
@@ -46,7 +47,8 @@ static const struct argp argp = {
 	.args_doc = "CGROUP",
 	.doc = "What taking back all that a cgroup and those below it sponsor is expected "
 	       "to take: by kind, on average and in the 99th of 100 cases, beside what "
-	       "the last and the worst reclaim took."
+	       "the last and the worst reclaim took; and what ending their processes is, "
+	       "as CPU time and on the clock."
 	       "\vThe 99th percentile needs a prices file (brumm profile). It is of the "
 	       "work itself: time in which the CPU does something else is not in it.",
 };
@@ -86,7 +88,6 @@ static int one_figure(const char *key, uint64_t value, void *arg)
 		const char *key;
 		uint64_t *to;
 	} figures[] = {
-		{ "usage_ns", &k->usage },
 		{ "reclaims", &k->reclaims },
 		{ "last_reclaim_predicted_ns", &k->last[0] },
 		{ "last_reclaim_measured_ns", &k->last[1] },
@@ -148,9 +149,9 @@ static json_t *reclaim_json(const struct known *k, const uint64_t pair[2])
 }
 
 static int print_json(const struct args *a, const struct known *k,
-		      const struct prediction *p)
+		      const struct prediction *p, const struct forecast *f)
 {
-	return cli_print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}",
+	return cli_print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o}",
 		"cgroup", a->group.name,
 		"kinds", kinds_json(k),
 		"mean_ns", cli_json_time(k->usage),
@@ -159,7 +160,8 @@ static int print_json(const struct args *a, const struct known *k,
 		"syscall_ns", ns_or_null(p->syscall, p->known),
 		"reclaims", (json_int_t)k->reclaims,
 		"last", reclaim_json(k, k->last),
-		"worst", reclaim_json(k, k->worst)));
+		"worst", reclaim_json(k, k->worst),
+		"processes", forecast_json(f)));
 }
 
 static void print_reclaim(const char *which, const uint64_t pair[2])
@@ -175,7 +177,8 @@ static void print_reclaim(const char *which, const uint64_t pair[2])
 	putchar('\n');
 }
 
-static int print_text(const struct known *k, const struct prediction *p)
+static int print_text(const struct known *k, const struct prediction *p,
+		      const struct forecast *f)
 {
 	char text[16];
 	int t;
@@ -204,6 +207,9 @@ static int print_text(const struct known *k, const struct prediction *p)
 	} else if (k->has_reclaims) {
 		puts("no reclaim yet");
 	}
+	puts("\nIf its processes were ended:");
+	forecast_print_kinds(f, stdout);
+	forecast_print(f, stdout);
 	return cli_flush();
 }
 
@@ -212,6 +218,8 @@ int cmd_predict(int argc, char **argv)
 	struct args a = { .prices = PRICES_FILE };
 	struct prediction p = { 0 };
 	struct known k = { 0 };
+	struct tasks list = { 0 };
+	struct forecast f;
 	json_t *doc = NULL;
 	int group, err;
 
@@ -220,11 +228,17 @@ int cmd_predict(int argc, char **argv)
 	if (group < 0)
 		return EXIT_ERROR;
 	err = read_known(group, &k);
+	k.usage = forecast_device(group);
 	if (err) {
 		err = cli_knob_failed(group, a.group.name, "brumm.stat", err);
 		close(group);
 		return err;
 	}
+	err = tasks_of_group(group, &list);
+	if (err)
+		cli_fail(err, "cannot list the processes");
+	forecast_make(group, &list, false, &f);
+	tasks_free(&list);
 	close(group);
 	err = prices_read(a.prices, &doc);
 	if (!err)
@@ -234,5 +248,6 @@ int cmd_predict(int argc, char **argv)
 			  a.prices, err == -ENOENT ? "there is none" :
 						     "not a usable prices file");
 	json_decref(doc);
-	return a.group.json ? print_json(&a, &k, &p) : print_text(&k, &p);
+	return a.group.json ? print_json(&a, &k, &p, &f) :
+			      print_text(&k, &p, &f);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What is told of a teardown, to people and to programs. */
 #define _GNU_SOURCE
+#include <math.h>
 #include <string.h>
 
 #include "teardown.h"
@@ -72,15 +73,17 @@ static uint64_t unpaced(const struct teardown *t)
 }
 
 /*
- * Expected by kind. Only the device's part has a ledger; those of the living
- * are null until they have one, too.
+ * Expected / measured: of what the processes do in their own context. What is
+ * done later by kernel threads is in neither.
  */
-static json_t *predicted_json(const struct teardown *t)
+static double ratio(const struct teardown *t)
 {
-	return json_pack("{s:o, s:n, s:n, s:n, s:n, s:n}",
-			 "device_ns", cli_json_time(t->before.device),
-			 "tasks_ns", "pages_ns", "files_ns", "serial_ns",
-			 "wall_ns");
+	uint64_t cpu = minus(t->after.cpu, t->before.cpu);
+	const struct forecast *f = &t->forecast;
+	double later = isnan(f->deferred) ? 0 : f->deferred;
+
+	return cpu == BRUMM_NO_LIMIT || !cpu ? NAN :
+					       (f->serial - later) / (double)cpu;
 }
 
 static json_t *stages_json(const struct teardown *t)
@@ -148,7 +151,7 @@ json_t *teardown_plan_json(const struct teardown *t)
 			 "processes", (json_int_t)t->tasks.n,
 			 "cgroups", (json_int_t)t->groups,
 			 "memory_bytes", count(t->before.memory),
-			 "predicted", predicted_json(t));
+			 "predicted", forecast_json(&t->forecast));
 }
 
 json_t *teardown_json(const struct teardown *t)
@@ -156,10 +159,12 @@ json_t *teardown_json(const struct teardown *t)
 	int status = teardown_status(t);
 	json_t *j = teardown_plan_json(t);
 	json_t *more = json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:s?, s:O?}",
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:s?, s:O?}",
 		"stages", stages_json(t),
 		"wall_ns", cli_json_time(total(t)),
 		"exit_cpu_ns", count(minus(t->after.cpu, t->before.cpu)),
+		"predicted_by_measured", isnan(ratio(t)) ? json_null() :
+						json_real(ratio(t)),
 		"memory", memory_json(t), "device", device_json(t),
 		"gentle", gentle_json(t),
 		"limit_ns", cli_json_time(t->opts->limit),
@@ -178,7 +183,7 @@ json_t *teardown_json(const struct teardown *t)
 
 static void print_head(const struct teardown *t, FILE *f)
 {
-	char b[24], x[16];
+	char b[24];
 
 	if (t->target.init)
 		fprintf(f, "PID namespace of %d", (int)t->target.init);
@@ -189,11 +194,8 @@ static void print_head(const struct teardown *t, FILE *f)
 		fprintf(f, " in %zu cgroups", t->groups);
 	if (t->before.memory != BRUMM_NO_LIMIT)
 		fprintf(f, ", %s", bytes(t->before.memory, b, sizeof(b)));
-	if (t->before.device != BRUMM_NO_LIMIT)
-		fprintf(f, "; expected: device %s, the rest is not predicted yet\n",
-			brumm_format_time(t->before.device, x, sizeof(x)));
-	else
-		fputs("; nothing is predicted: no brumm.* files there\n", f);
+	fputc('\n', f);
+	forecast_print(&t->forecast, f);
 }
 
 void teardown_print_plan(const struct teardown *t, FILE *f)
@@ -226,8 +228,12 @@ static void print_figures(const struct teardown *t, FILE *f)
 	char x[3][16], b[2][24];
 
 	if (cpu != BRUMM_NO_LIMIT)
-		fprintf(f, "  CPU time of the exits %s\n",
+		fprintf(f, "  CPU time of the exits %s",
 			brumm_format_time(cpu, x[0], sizeof(x[0])));
+	if (cpu != BRUMM_NO_LIMIT && !isnan(ratio(t)))
+		fprintf(f, "; expected / measured %.2f", ratio(t));
+	if (cpu != BRUMM_NO_LIMIT)
+		fputc('\n', f);
 	if (t->after.memory != BRUMM_NO_LIMIT && t->after.memory)
 		fprintf(f, "  %s of memory left, page cache %s: charged until it is needed elsewhere\n",
 			bytes(t->after.memory, b[0], sizeof(b[0])),

@@ -42,8 +42,7 @@ void snapshot_take(const struct target *t, struct snapshot *s)
 	s->cpu = number(g, "cpu.stat", "usage_usec");
 	if (s->cpu != BRUMM_NO_LIMIT)
 		s->cpu *= 1000;
-	if (g < 0 || brumm_group_current(g, &s->device))
-		s->device = BRUMM_NO_LIMIT;
+	s->device = forecast_device(g);
 	s->dying = g < 0 ? BRUMM_NO_LIMIT : dying_beside(g);
 }
 
@@ -65,6 +64,8 @@ int teardown_look(struct teardown *t)
 	tasks_order(&t->tasks);
 	t->groups = t->target.group < 0 ? 0 : 1 + groups_count(t->target.group);
 	snapshot_take(&t->target, &t->before);
+	forecast_make(t->target.group, &t->tasks, t->target.init != 0,
+		      &t->forecast);
 	return EXIT_FINE;
 }
 

@@ -10,6 +10,7 @@
 #include <sched.h>
 
 #include "../cli.h"
+#include "../profile/living/forecast.h"
 #include "gentle.h"
 #include "target.h"
 
@@ -79,6 +80,7 @@ struct teardown {
 	struct tasks tasks;		/* at the beginning */
 	size_t groups;			/* at the beginning, its own included */
 	struct snapshot before, after;
+	struct forecast forecast;	/* from the beginning */
 	struct gentle gentle;
 	uint64_t start;
 	uint64_t at[STAGES];		/* since start; NO_LIMIT: not reached */
