@@ -6,8 +6,7 @@
 
 # suite_known SUITE: does apt on this machine read that suite?
 suite_known() {
-	apt-get indextargets --format '$(CODENAME)' 'Created-By: Packages' |
-		grep -qxF -- "$1"
+	grep -qxF -- "$1" <<<"$(apt-get indextargets --format '$(CODENAME)' 'Created-By: Packages')"
 }
 
 # mirror_uri: where the main archive of Debian is for this machine.
@@ -15,7 +14,7 @@ mirror_uri() {
 	local uri
 	uri=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' \
 		'Created-By: Packages' 'Origin: Debian' 'Label: Debian' |
-		awk '$2 !~ /-/ { print $1; exit }')
+		awk '$2 !~ /-/ && !seen++ { print $1 }')
 	[ -n "$uri" ] || die "apt is not configured with a Debian archive" \
 		"apt-get update, and see sources.list(5)"
 	printf '%s\n' "$uri"
@@ -91,7 +90,7 @@ newest_package() {
 # package_version SUITE NAME
 package_version() {
 	suite_apt "$1" apt-cache show --no-all-versions "$2" |
-		awk '$1 == "Version:" { print $2; exit }'
+		awk '$1 == "Version:" && !seen++ { print $2 }'
 }
 
 # package_depends SUITE NAME REGEX: its direct dependencies whose name matches.

@@ -42,7 +42,7 @@ lane_field() {
 }
 
 lane_check() {
-	lanes_all | grep -qxF -- "$1" ||
+	grep -qxF -- "$1" <<<"$(lanes_all)" ||
 		die "no lane '$1'" "one of: $(lanes_all | tr '\n' ' ')(lanes.list)"
 }
 
