@@ -29,6 +29,7 @@
  * @lo: first frame of interest
  * @hi: last frame
  * @level: where it is at; 0: the lineage at the top
+ * @edge: leaf that was taken last, until somebody looked beside it
  * @blocked: levels at which some children belong to another
  * @node: whose children are looked at, by level
  *
@@ -38,19 +39,51 @@ struct mapdb_path {
 	u32 lo;
 	u32 hi;
 	int level;
+	struct mapdb_node *edge;
 	DECLARE_BITMAP(blocked, MAPDB_MAX_DEPTH + 1);
 	struct mapdb_node *node[MAPDB_MAX_DEPTH + 1];
 };
 
+/*
+ * At the top, the sibling that stands behind the leaf that was taken last, in
+ * its space: what was derived one after the other stands so, and is zapped by
+ * one call then, whatever the frames. What is passed over is for another batch;
+ * there is one, since something was taken. NULL: there is no such sibling.
+ */
+static struct mapdb_node *path_beside(struct mapdb_path *path,
+				      const struct mapdb_lineage *top)
+{
+	struct mapdb_node *n = NULL;
+	struct mapdb_space *s;
+	struct rb_node *rb;
+
+	if (path->level || !path->edge)
+		return NULL;
+	s = path->edge->space;
+	down_read(&s->lock);
+	rb = rb_next(&path->edge->in_space);
+	path->edge = NULL;
+	if (rb)
+		n = rb_entry(rb, struct mapdb_node, in_space);
+	/* Of another tree, this is all that may be looked at. */
+	if (n && (n->up != top || n->state != MAPDB_LIVE || n->taken ||
+		  n->frame < path->lo || mapdb_node_last(n) > path->hi))
+		n = NULL;
+	up_read(&s->lock);
+	return n;
+}
+
 /* The sibling of @n that is next. */
-static struct mapdb_node *path_next(const struct mapdb_path *path,
+static struct mapdb_node *path_next(struct mapdb_path *path,
 				    struct mapdb_node *n)
 {
 	const struct mapdb_node *above = path->node[path->level];
 
-	if (!path->level)
-		return mapdb_lineage_next(n, path->lo, path->hi);
-	return mapdb_lineage_next(n, above->frame, mapdb_node_last(above));
+	if (path->level)
+		return mapdb_lineage_next(n, above->frame,
+					  mapdb_node_last(above));
+	return path_beside(path, n->up) ?:
+	       mapdb_lineage_next(n, path->lo, path->hi);
 }
 
 static void path_take(struct mapdb_op *op, struct mapdb_node *n)
@@ -126,7 +159,7 @@ static bool gather_node(struct mapdb_op *op, struct mapdb_path *path,
  * Take what follows the leaf @n in its space, as far as it is like @n: in
  * whatever order it was derived, it is zapped by one call with it then.
  */
-static void gather_neighbours(struct mapdb_op *op, const struct mapdb_path *path,
+static void gather_neighbours(struct mapdb_op *op, struct mapdb_path *path,
 			      struct mapdb_node *n)
 {
 	const struct mapdb_node *above = path->node[path->level];
@@ -134,6 +167,7 @@ static void gather_neighbours(struct mapdb_op *op, const struct mapdb_path *path
 	u32 lo = path->lo, hi = path->hi;
 	struct rb_node *rb;
 
+	path->edge = n;
 	if (path->level) {
 		lo = max(lo, above->frame);
 		hi = min(hi, mapdb_node_last(above));
@@ -151,6 +185,7 @@ static void gather_neighbours(struct mapdb_op *op, const struct mapdb_path *path
 			break;
 		n->dying = 1;
 		path_take(op, n);
+		path->edge = n;
 	}
 	up_read(&s->lock);
 }
@@ -177,6 +212,7 @@ static bool gather(struct mapdb_op *op, struct mapdb_lineage *l, u32 lo, u32 hi)
 	path.lo = lo;
 	path.hi = hi;
 	path.level = 0;
+	path.edge = NULL;
 	__clear_bit(0, path.blocked);
 	n = mapdb_lineage_first(l, lo, hi);
 	while (op->nr < MAPDB_BATCH && steps--) {
@@ -198,6 +234,8 @@ static bool gather(struct mapdb_op *op, struct mapdb_lineage *l, u32 lo, u32 hi)
 		if (part) {
 			path_take(op, part);
 			gather_neighbours(op, &path, part);
+			if (op->nr == MAPDB_BATCH)
+				break;
 		}
 		n = path_next(&path, part ?: n);
 	}
