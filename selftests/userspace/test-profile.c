@@ -235,8 +235,9 @@ static void file(void **state)
 	doc = make_doc(200);
 	assert_true(prices_write(deep, doc) < 0);
 	assert_int_equal(prices_read(path, &in), 0);
-	assert_int_equal(prices_get(in, ns), 0);
+	assert_int_equal(prices_get(in, PRICES_USUAL, ns), 0);
 	assert_true(ns[FIT_MAP] == 100);
+	assert_int_equal(prices_get(in, PRICES_WORST, ns), -EBADMSG);
 	json_decref(in);
 	assert_int_equal(rmdir(deep), 0);
 	assert_int_equal(prices_write(path, doc), 0);
@@ -277,6 +278,15 @@ static void prediction(void **state)
 	assert_near(p.sd, 300, 1e-9);
 	assert_near(p.p99, 40000 * 1.1 + 2.3263478740408408 * 300, 1e-9);
 	assert_near(p.syscall, 1000, 1e-9);
+	assert_true(p.worst == 0);
+	json_object_set_new(doc, "worst", json_pack("{s:i, s:i, s:i, s:i, s:i}",
+						    "syscall", 1000, "lookup", 2500,
+						    "map", 300, "pt", 10, "deep", 1));
+	assert_int_equal(predict(doc, count, price, &p), 0);
+	assert_near(p.worst, 65000, 1e-9);
+	json_object_set_new(json_object_get(doc, "worst"), "map", json_integer(1));
+	assert_int_equal(predict(doc, count, price, &p), 0);
+	assert_near(p.worst, 40000, 1e-9);
 
 	/* Whole operations that never took longer do not lower it. */
 	json_object_set_new(json_object_get(doc, "cover"), "p99",

@@ -151,11 +151,12 @@ static json_t *reclaim_json(const struct known *k, const uint64_t pair[2])
 static int print_json(const struct args *a, const struct known *k,
 		      const struct prediction *p, const struct forecast *f)
 {
-	return cli_print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o}",
+	return cli_print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o}",
 		"cgroup", a->group.name,
 		"kinds", kinds_json(k),
 		"mean_ns", cli_json_time(k->usage),
 		"p99_ns", ns_or_null(p->p99, p->known),
+		"worst_ns", ns_or_null(p->worst, p->worst > 0),
 		"sd_ns", ns_or_null(p->sd, p->known),
 		"syscall_ns", ns_or_null(p->syscall, p->known),
 		"reclaims", (json_int_t)k->reclaims,
@@ -197,6 +198,10 @@ static int print_text(const struct known *k, const struct prediction *p,
 	if (p->known) {
 		printf("%-32s %12s\n", "in 99 of 100 cases no more than",
 		       brumm_format_time((uint64_t)p->p99, text, sizeof(text)));
+		if (p->worst > 0)
+			printf("%-32s %12s\n", "wherever its mappings stand",
+			       brumm_format_time((uint64_t)p->worst, text,
+						 sizeof(text)));
 		printf("%-32s %12s\n", "each system call of the caller",
 		       brumm_format_time((uint64_t)p->syscall, text,
 					 sizeof(text)));

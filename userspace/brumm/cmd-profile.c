@@ -28,13 +28,13 @@ struct args {
 	unsigned int repeat;
 	double tolerance;
 	uint64_t seed;
-	bool no_set, json, quick, living, device;
+	bool no_set, json, quick, worst, living, device;
 };
 
 enum {
 	OPT_OUTPUT = 'o', OPT_JSON = 'j', OPT_QUICK = 'q', OPT_REPEAT = 'r',
 	OPT_STATE = 's', OPT_CHECK = 256, OPT_IF_CHANGED, OPT_NO_SET, OPT_SEED,
-	OPT_TOLERANCE, OPT_METHOD, OPT_LIVING, OPT_DEVICE,
+	OPT_TOLERANCE, OPT_METHOD, OPT_WORST, OPT_LIVING, OPT_DEVICE,
 };
 
 static const struct argp_option options[] = {
@@ -44,6 +44,7 @@ static const struct argp_option options[] = {
 	{ "device", OPT_DEVICE, NULL, 0, "only the device; the file keeps its prices of what dies with processes", 0 },
 	{ "check", OPT_CHECK, NULL, 0, "do the prices of the file still fit? Exit with 2 if not", 0 },
 	{ "if-changed", OPT_IF_CHANGED, NULL, 0, "set the prices of the file, and profile only if it is of another machine or kernel", 0 },
+	{ "worst", OPT_WORST, NULL, 0, "set prices that hold wherever a tenant puts its mappings; for the usual shapes they are some times too high", 0 },
 	{ "state", OPT_STATE, "STATE", 0, "fresh: right after preparing; idle: after the machine did something else; both (default)", 0 },
 	{ "method", OPT_METHOD, "METHOD", 0, "where the terms come from: probes, by BPF in the kernel (default, where possible); fit, to whole operations", 0 },
 	{ "repeat", OPT_REPEAT, "N", 0, "runs of each shape (20; with --quick 5)", 0 },
@@ -113,6 +114,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_IF_CHANGED:
 		a->mode = MODE_IF_CHANGED;
+		return 0;
+	case OPT_WORST:
+		a->worst = true;
 		return 0;
 	case OPT_STATE:
 		a->states = parse_state(arg, state);
@@ -305,8 +309,8 @@ static void print_terms(const struct result *r)
 {
 	int t;
 
-	printf("%-8s %10s %12s %10s %10s %8s %8s\n", "TERM (ns)", "MEAN",
-	       "95 % (+-)", "P50", "P99", "FIT", "PRICE");
+	printf("%-8s %10s %12s %10s %10s %8s %8s %8s\n", "TERM (ns)", "MEAN",
+	       "95 % (+-)", "P50", "P99", "FIT", "PRICE", "WORST");
 	for (t = 0; t < FIT_TERMS; t++) {
 		const struct summary *s = t == FIT_SYSCALL ? &r->m.syscall :
 							     &r->terms.term[t];
@@ -318,7 +322,8 @@ static void print_terms(const struct result *r)
 		else
 			printf(" %10.1f %12.1f %10s %10s", r->all.ns[t],
 			       r->all.error[t], "-", "-");
-		printf(" %8.1f %8.0f\n", r->all.ns[t], r->cover.price[t]);
+		printf(" %8.1f %8.0f %8.0f\n", r->all.ns[t],
+		       r->cover.price[t], r->cover.worst[t]);
 	}
 }
 
@@ -345,6 +350,8 @@ static void print_result(const struct result *r)
 	       c->least, c->dearest->name,
 	       (unsigned long long)c->dearest->spec.n, c->most,
 	       c->cheapest->name, (unsigned long long)c->cheapest->spec.n);
+	printf("wherever the mappings stand, by the worst prices: %.2f to %.2f; in force: %s\n",
+	       c->worst_least, c->worst_most, prices_lists[r->set]);
 	for (i = 0; i < r->m.nr_flush; i++)
 		printf("a page used by %u CPU%s: revoked in %.0f ns (p99 %.0f)\n",
 		       r->m.flush[i].cpus, r->m.flush[i].cpus > 1 ? "s" : "",
@@ -360,9 +367,19 @@ static void tell_noise(const struct result *r)
 
 /* ---- modes -------------------------------------------------------------- */
 
+/* Those that were chosen when the file was written, if nobody says otherwise. */
+static enum prices_list which_prices(const struct args *a, const json_t *doc)
+{
+	const char *set = json_string_value(json_object_get(doc, "set"));
+
+	if (a->worst || (set && !strcmp(set, prices_lists[PRICES_WORST])))
+		return PRICES_WORST;
+	return PRICES_USUAL;
+}
+
 static int set_prices(const struct args *a, const json_t *doc, int root)
 {
-	int err = a->no_set ? 0 : prices_set(doc, root);
+	int err = a->no_set ? 0 : prices_set(doc, which_prices(a, doc), root);
 
 	if (!err && !a->no_set)
 		err = living_set(json_object_get(doc, "living"), root);
@@ -418,10 +435,10 @@ static int add_living(const struct args *a, const struct living_result *l,
 	return json_object_set_new(doc, "living", part) ? -ENOMEM : 0;
 }
 
-static int profile(const struct args *a, int root)
+static int profile(const struct args *a, enum prices_list set, int root)
 {
 	struct living_result l = { 0 };
-	struct result r = { 0 };
+	struct result r = { .set = set };
 	json_t *doc = NULL;
 	int err = prices_prepare(a->output), ret;
 
@@ -513,12 +530,14 @@ static int if_changed(const struct args *a, int root)
 {
 	json_t *doc, *list;
 	int err = prices_read(a->output, &doc), ret;
+	enum prices_list set;
 	bool same;
 
 	if (err && err != -ENOENT && err != -EBADMSG)
 		return read_failed(a->output, err);
 	if (err)
-		return profile(a, root);
+		return profile(a, which_prices(a, NULL), root);
+	set = which_prices(a, doc);
 	list = changes(doc);
 	same = list && !json_array_size(list);
 	json_decref(list);
@@ -527,7 +546,7 @@ static int if_changed(const struct args *a, int root)
 	 */
 	ret = set_prices(a, doc, root);
 	json_decref(doc);
-	return ret || same ? ret : profile(a, root);
+	return ret || same ? ret : profile(a, set, root);
 }
 
 static int print_check(const struct args *a, const json_t *list,
@@ -562,7 +581,7 @@ static int check(const struct args *a, int root)
 
 	if (err)
 		return read_failed(a->output, err);
-	prices_get(doc, price);
+	prices_get(doc, PRICES_USUAL, price);
 	ret = run_trial(a, root, &r);
 	if (ret)
 		goto out;
@@ -607,7 +626,8 @@ int cmd_profile(int argc, char **argv)
 		ret = if_changed(&a, root);
 		break;
 	default:
-		ret = a.living ? profile_living(&a, root) : profile(&a, root);
+		ret = a.living ? profile_living(&a, root) :
+			profile(&a, which_prices(&a, NULL), root);
 	}
 	close(root);
 	return ret;

@@ -273,7 +273,7 @@ static int take_terms(struct bench_prices *p, const json_t *doc)
 {
 	const json_t *terms = json_object_get(doc, "terms"), *p99;
 	double ns[FIT_TERMS];
-	int t, err = prices_get(doc, ns);
+	int t, err = prices_get(doc, PRICES_USUAL, ns);
 
 	if (err)
 		return err;

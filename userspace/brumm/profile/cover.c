@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <glpk.h>
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics.h>
 
+#include "../cli.h"
 #include "cover.h"
 
 /* Runs beyond so many standard deviations from the others do not count, */
@@ -19,6 +21,8 @@
  * did: a reclaim that comes soon after another waits for a tick or two.
  */
 #define FAR	3.0
+/* So many times what is fitted do mappings take that stand apart, at most. */
+#define APART	4.0
 /* Where that many were disturbed, whole shapes were; the fit is robust. */
 #define FAR_BUSY	1.5
 /* Runs that are yet to come are not the same. */
@@ -73,14 +77,14 @@ static int judge_all(const struct measure *m, struct cover *c)
 	double *v;
 
 	for (i = 0; i < m->nr; i++)
-		all += m->cells[i].n;
+		all += m->cells[i].apart ? 0 : m->cells[i].n;
 	v = calloc(2 * all + 1, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
 	for (i = 0; i < m->nr; i++) {
 		const struct measure_cell *cell = &m->cells[i];
 
-		for (k = 0; k < cell->n; k++) {
+		for (k = 0; k < cell->n && !cell->apart; k++) {
 			double r = cell->runs[k].ns /
 				   fit_predict(c->price, &cell->runs[k]);
 
@@ -102,15 +106,14 @@ int cover_judge(const struct measure *m, const double price[FIT_TERMS],
 {
 	struct ratio r;
 	size_t i;
-	int t, err = 0;
+	int err = 0;
 
 	*c = (struct cover){ .least = INFINITY };
-	for (t = 0; t < FIT_TERMS; t++)
-		c->price[t] = price[t];
+	memcpy(c->price, price, sizeof(c->price));
 	for (i = 0; i < m->nr && !err; i++) {
 		const struct measure_cell *cell = &m->cells[i];
 
-		if (!cell->n)
+		if (!cell->n || cell->apart)
 			continue;
 		err = ratio_of(cell->runs, cell->n, price, &r);
 		if (1 / r.mid < c->least) {
@@ -164,7 +167,8 @@ static void add_row(glp_prob *lp, const struct fit_run *run, double fixed,
 
 /* All runs of a cell that are near its others; others are added to *@far. */
 static int add_cell(glp_prob *lp, const struct measure_cell *c,
-		    const double ns[FIT_TERMS], double most, size_t *far)
+		    const double ns[FIT_TERMS], double most, bool tight,
+		    size_t *far)
 {
 	struct ratio r;
 	size_t i;
@@ -172,6 +176,8 @@ static int add_cell(glp_prob *lp, const struct measure_cell *c,
 
 	if (!c->n)
 		return 0;
+	if (c->apart)
+		most *= APART;
 	err = ratio_of(c->runs, c->n, ns, &r);
 	for (i = 0; i < c->n && !err; i++) {
 		const struct fit_run *run = &c->runs[i];
@@ -183,7 +189,7 @@ static int add_cell(glp_prob *lp, const struct measure_cell *c,
 		}
 		if (run->ns <= most * expected)
 			add_row(lp, run, ns[FIT_SYSCALL] *
-				run->count[FIT_SYSCALL], MARGIN, c->usual);
+				run->count[FIT_SYSCALL], MARGIN, tight);
 	}
 	return err;
 }
@@ -207,20 +213,43 @@ static glp_prob *program(const double ns[FIT_TERMS])
 	return lp;
 }
 
-/* Prices, from the runs that take at most @most times what is fitted. */
+/* What a mapping takes that stands apart is of the node, not of its pages. */
+static void fix_pages(glp_prob *lp, const double usual[FIT_TERMS])
+{
+	static const int fixed[] = { FIT_PT, FIT_DEEP };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(fixed); i++)
+		glp_set_col_bnds(lp, column(fixed[i]), GLP_FX, usual[fixed[i]],
+				 usual[fixed[i]]);
+}
+
+/*
+ * Prices, from the runs that take at most @most times what is fitted. @usual: NULL,
+ * or the usual prices, if those are wanted that hold for what stands apart, too,
+ * and are near that.
+ */
 static int solve(const struct measure *m, const double ns[FIT_TERMS],
-		 double most, double price[FIT_TERMS], double *noise)
+		 double most, const double *usual, double price[FIT_TERMS],
+		 double *noise)
 {
 	glp_prob *lp = program(ns);
 	size_t i, far = 0, all = 0;
 	glp_smcp how;
 	int t, err = 0;
 
+	if (usual)
+		fix_pages(lp, usual);
 	glp_init_smcp(&how);
 	how.msg_lev = GLP_MSG_OFF;
 	for (i = 0; i < m->nr && !err; i++) {
-		err = add_cell(lp, &m->cells[i], ns, most, &far);
-		all += m->cells[i].n;
+		const struct measure_cell *c = &m->cells[i];
+
+		if (c->apart && !usual)
+			continue;
+		err = add_cell(lp, c, ns, most, usual ? c->apart : c->usual,
+			       &far);
+		all += c->n;
 	}
 	if (!err && (!glp_get_num_rows(lp) || glp_simplex(lp, &how) ||
 		     glp_get_status(lp) != GLP_OPT))
@@ -233,16 +262,43 @@ static int solve(const struct measure *m, const double ns[FIT_TERMS],
 	return err;
 }
 
+/* What is apart, by the prices for that. */
+static int judge_worst(const struct measure *m, struct cover *c)
+{
+	struct ratio r;
+	size_t i;
+	int err = 0;
+
+	c->worst_least = INFINITY;
+	for (i = 0; i < m->nr && !err; i++) {
+		const struct measure_cell *cell = &m->cells[i];
+
+		if (!cell->n || !cell->apart)
+			continue;
+		err = ratio_of(cell->runs, cell->n, c->worst, &r);
+		c->worst_least = fmin(c->worst_least, 1 / r.mid);
+		c->worst_most = fmax(c->worst_most, 1 / r.mid);
+	}
+	return err;
+}
+
 int cover(const struct measure *m, const double ns[FIT_TERMS],
 	  struct cover *c)
 {
-	double price[FIT_TERMS], noise;
-	int err = solve(m, ns, FAR, price, &noise);
+	double price[FIT_TERMS], worst[FIT_TERMS], noise, ignored, far = FAR;
+	int err = solve(m, ns, far, NULL, price, &noise);
 
-	if (!err && noise > COVER_NOISE_MOST)
-		err = solve(m, ns, FAR_BUSY, price, &noise);
+	if (!err && noise > COVER_NOISE_MOST) {
+		far = FAR_BUSY;
+		err = solve(m, ns, far, NULL, price, &noise);
+	}
+	if (!err)
+		err = solve(m, ns, far, price, worst, &ignored);
 	if (!err)
 		err = cover_judge(m, price, c);
+	if (err)
+		return err;
 	c->noise = noise;
-	return err;
+	memcpy(c->worst, worst, sizeof(worst));
+	return judge_worst(m, c);
 }

@@ -10,6 +10,11 @@
  *	expected <= u * measured		for every other run,
  *	t as small as it can be, and then u.
  *
+ * The counts do not tell how the mappings stand: where each stands by itself, it
+ * takes a zap and a flush of its own, and up to three times as long. Prices that
+ * hold for those, too, are the solution of another one, in which they are the
+ * only ones that t is for.
+ *
  * Runs that are far from the others of their shape, size, way and state do not
  * count: something else ran meanwhile. How many that are tells how busy the
  * machine was.
@@ -22,6 +27,8 @@
 /**
  * struct cover - prices that hold
  * @price: by term, whole ns
+ * @worst: the same, wherever the mappings stand
+ * @worst_least, @worst_most: @least and @most of @worst and what stands apart
  * @least, @most: expected / measured, of all shapes, each where most of its runs
  *	agree
  * @dearest, @cheapest: the shapes they are of
@@ -33,6 +40,8 @@
  */
 struct cover {
 	double price[FIT_TERMS];
+	double worst[FIT_TERMS];
+	double worst_least, worst_most;
 	double least, most;
 	const struct measure_cell *dearest, *cheapest;
 	double usual_most;
@@ -51,7 +60,7 @@ struct cover {
  */
 int cover(const struct measure *m, const double ns[FIT_TERMS],
 	  struct cover *c);
-/* The same with prices that are given: judges them. */
+/* The same with prices that are given: judges them by what is not apart. */
 int cover_judge(const struct measure *m, const double price[FIT_TERMS],
 		struct cover *c);
 

@@ -15,6 +15,7 @@
 #define PAGE		4096ull
 #define CALLS		1000u
 #define RECLAIMS	50u
+#define GAP		600u
 /* Some ticks. */
 #define SETTLE_NS	12000000
 
@@ -28,7 +29,8 @@ const char *const measure_states[MEASURE_STATES] = {
  * terms of Eq. 1 can be told apart. @n and @copies are multiplied by the size.
  * @first: the base is the root cgroup's, so that nobody pays for it and each
  * mapping from it is the first of the trial's. @usual: mappings of a page, as in
- * the paper.
+ * the paper. @gap: more pages than a table of them has, so that the mappings
+ * are apart.
  */
 static const struct kind {
 	const char *name;
@@ -36,14 +38,17 @@ static const struct kind {
 	double n, frames;
 	double copies;
 	bool first, usual;
+	unsigned int gap;
 } kinds[] = {
-	{ "single_frame", SHAPE_SINGLE_FRAME, 1, 0, 0, false, true },
-	{ "many_frames", SHAPE_MANY_FRAMES, 1, 0, 0, false, true },
-	{ "random_pages", SHAPE_RANDOM_PAGES, 1, 0, 0, false, true },
-	{ "random_ranges", SHAPE_RANDOM_RANGES, 0.25, 0, 0, false, false },
-	{ "range", SHAPE_RANGE, 1.0 / 64, 16, 0, false, false },
-	{ "first_pages", SHAPE_MANY_FRAMES, 0.5, 0, 0, true, false },
-	{ MEASURE_BASES, SHAPE_SINGLE_FRAME, 0, 0, 1.0 / 16, false, false },
+	{ "single_frame", SHAPE_SINGLE_FRAME, 1, 0, 0, false, true, 0 },
+	{ "many_frames", SHAPE_MANY_FRAMES, 1, 0, 0, false, true, 0 },
+	{ "random_pages", SHAPE_RANDOM_PAGES, 1, 0, 0, false, true, 0 },
+	{ "random_ranges", SHAPE_RANDOM_RANGES, 0.25, 0, 0, false, false, 0 },
+	{ "range", SHAPE_RANGE, 1.0 / 64, 16, 0, false, false, 0 },
+	{ "first_pages", SHAPE_MANY_FRAMES, 0.5, 0, 0, true, false, 0 },
+	{ MEASURE_BASES, SHAPE_SINGLE_FRAME, 0, 0, 1.0 / 16, false, false, 0 },
+	{ "apart_frame", SHAPE_SINGLE_FRAME, 0.25, 0, 0, false, false, GAP },
+	{ "apart_trees", SHAPE_RANDOM_PAGES, 0.25, 0, 0, false, false, GAP },
 };
 
 static const unsigned int sizes[] = { 256, 1024, 4096 };
@@ -58,6 +63,8 @@ static void add_cell(struct measure *m, const struct kind *k, unsigned int size,
 
 	*c = (struct measure_cell){ .name = k->name, .by = by, .state = state };
 	c->usual = k->usual;
+	c->apart = k->gap;
+	c->spec.gap = k->gap;
 	c->spec.kind = k->kind;
 	c->spec.touch = true;
 	c->spec.n = k->n > 0 ? (uint64_t)(k->n * size) : 1;
@@ -66,6 +73,14 @@ static void add_cell(struct measure *m, const struct kind *k, unsigned int size,
 		c->spec.frames = (uint64_t)k->frames;
 	if (k->first)
 		c->spec.windows = 2;
+}
+
+/* Not all shapes are taken back in all ways. */
+static bool has_way(const struct kind *k, enum shape_by by)
+{
+	if (k->first || k->copies > 0)
+		return by == SHAPE_BY_RECLAIM;
+	return !k->gap || by == SHAPE_BY_UNMAP_SELF;
 }
 
 static int plan(const struct measure_options *o, struct measure *m)
@@ -84,8 +99,7 @@ static int plan(const struct measure_options *o, struct measure *m)
 			for (w = 0; w < ARRAY_SIZE(ways); w++)
 				for (s = 0; s < MEASURE_STATES; s++)
 					if (o->states & 1u << s &&
-					    (ways[w] == SHAPE_BY_RECLAIM ||
-					     !(kinds[k].first || kinds[k].copies > 0)))
+					    has_way(&kinds[k], ways[w]))
 						add_cell(m, &kinds[k], list[i],
 							 ways[w], s);
 	return 0;
@@ -341,7 +355,7 @@ struct fit_run *measure_runs(const struct measure *m, enum measure_state state,
 		const struct measure_cell *c = &m->cells[i];
 
 		if ((state != MEASURE_STATES && c->state != state) ||
-		    !strcmp(c->name, MEASURE_BASES) != bases)
+		    c->apart || !strcmp(c->name, MEASURE_BASES) != bases)
 			continue;
 		memcpy(runs + *n, c->runs, c->n * sizeof(*runs));
 		*n += c->n;

@@ -50,6 +50,8 @@ struct measure_options {
  * @state: when
  * @copies: so many of it at once, each in a window of its own
  * @usual: prices should be near what it takes
+ * @apart: no mapping stands next to another: each has to be zapped by itself,
+ *	which its counts do not tell
  * @runs: the runs, the fixed cost of the way taken out or counted
  * @n: how many
  */
@@ -60,6 +62,7 @@ struct measure_cell {
 	enum measure_state state;
 	unsigned int copies;
 	bool usual;
+	bool apart;
 	struct fit_run *runs;
 	size_t n;
 };
@@ -104,7 +107,7 @@ int measure_flushes(struct measure *m, unsigned int repeat);
 
 /*
  * All runs of @m in @state, or of all states with MEASURE_STATES: those of bases,
- * or all others; allocated.
+ * or all others that are not apart; allocated.
  */
 struct fit_run *measure_runs(const struct measure *m, enum measure_state state,
 			     bool bases, size_t *n);

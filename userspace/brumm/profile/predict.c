@@ -6,6 +6,7 @@
 
 #include "../stats.h"
 #include "predict.h"
+#include "prices.h"
 
 /* Variance of one of a term; a fit knows none. */
 static double variance(const json_t *doc, int t)
@@ -24,7 +25,8 @@ int predict(const json_t *doc, const double count[FIT_TERMS],
 	const json_t *p99 = json_object_get(json_object_get(doc, "cover"), "p99");
 	const json_t *call = json_object_get(json_object_get(doc, "prices"),
 					     fit_names[FIT_SYSCALL]);
-	double sum = 0, var = 0;
+	double worst[FIT_TERMS], sum = 0, var = 0;
+	bool has_worst = !prices_get(doc, PRICES_WORST, worst);
 	int t;
 
 	*p = (struct prediction){ 0 };
@@ -35,7 +37,12 @@ int predict(const json_t *doc, const double count[FIT_TERMS],
 			continue;
 		sum += count[t] * price[t];
 		var += count[t] * variance(doc, t);
+		if (has_worst)
+			p->worst += count[t] * worst[t];
 	}
+	/* The prices in force may be higher. */
+	if (has_worst)
+		p->worst = fmax(p->worst, sum);
 	p->sd = sqrt(var);
 	p->p99 = sum * fmax(json_number_value(p99), 1) +
 		 gsl_cdf_ugaussian_Pinv(0.99) * p->sd;

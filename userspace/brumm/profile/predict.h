@@ -27,6 +27,7 @@
 struct prediction {
 	bool known;
 	double p99;
+	double worst;		/* wherever the mappings stand; 0: not known */
 	double sd;		/* of what varies each for itself */
 	double syscall;		/* one call, on average */
 };

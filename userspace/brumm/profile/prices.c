@@ -13,9 +13,14 @@
 
 #include "prices.h"
 
-static json_t *price_of(const json_t *doc, int term)
+const char *const prices_lists[PRICES_LISTS] = {
+	[PRICES_USUAL] = "prices",
+	[PRICES_WORST] = "worst",
+};
+
+static json_t *price_of(const json_t *doc, enum prices_list list, int term)
 {
-	return json_object_get(json_object_get(doc, "prices"),
+	return json_object_get(json_object_get(doc, prices_lists[list]),
 			       fit_names[term]);
 }
 
@@ -25,12 +30,12 @@ static json_int_t least(int term)
 	return term == FIT_SYSCALL ? 0 : 1;
 }
 
-int prices_get(const json_t *doc, double ns[FIT_TERMS])
+int prices_get(const json_t *doc, enum prices_list list, double ns[FIT_TERMS])
 {
 	int t;
 
 	for (t = 0; t < FIT_TERMS; t++) {
-		const json_t *j = price_of(doc, t);
+		const json_t *j = price_of(doc, list, t);
 
 		if (!json_is_integer(j) || json_integer_value(j) < least(t))
 			return -EBADMSG;
@@ -47,7 +52,7 @@ static int verify(const json_t *doc)
 	if (!schema || strcmp(schema, PRICES_SCHEMA) ||
 	    !json_is_object(json_object_get(doc, "fingerprint")))
 		return -EBADMSG;
-	return prices_get(doc, ns);
+	return prices_get(doc, PRICES_USUAL, ns);
 }
 
 int prices_read(const char *path, json_t **doc)
@@ -141,12 +146,12 @@ int prices_write(const char *path, const json_t *doc)
 	return err;
 }
 
-int prices_set(const json_t *doc, int root)
+int prices_set(const json_t *doc, enum prices_list which, int root)
 {
 	struct brumm_price list[FIT_TERMS];
 	double ns[FIT_TERMS];
 	unsigned int n = 0;
-	int err = prices_get(doc, ns), t;
+	int err = prices_get(doc, which, ns), t;
 
 	if (err)
 		return err;

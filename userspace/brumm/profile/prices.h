@@ -25,10 +25,22 @@ int prices_write(const char *path, const json_t *doc);
 /* Can prices_write() open the folder? So that it is known before measuring. */
 int prices_prepare(const char *path);
 
-/* The prices of @doc by term, the caller's side (syscall) included. */
-int prices_get(const json_t *doc, double ns[FIT_TERMS]);
+/*
+ * Two lists: one near what the usual shapes take, in which mappings stand next to
+ * each other, and one that holds wherever they stand.
+ */
+enum prices_list { PRICES_USUAL, PRICES_WORST, PRICES_LISTS };
+
+/* As in the file: "prices" and "worst". */
+extern const char *const prices_lists[PRICES_LISTS];
+
+/*
+ * The prices of @doc by term, the caller's side (syscall) included. 0; -EBADMSG:
+ * it has no such list.
+ */
+int prices_get(const json_t *doc, enum prices_list list, double ns[FIT_TERMS]);
 
 /* Makes them the prices of the root cgroup @root, all or none. */
-int prices_set(const json_t *doc, int root);
+int prices_set(const json_t *doc, enum prices_list list, int root);
 
 #endif /* BRUMM_PRICES_FILE_H */

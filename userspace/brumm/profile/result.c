@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "../machine.h"
-#include "prices.h"
 #include "result.h"
 
 /*
@@ -216,23 +215,28 @@ static const char *way_name(enum shape_by by)
 
 static json_t *cell_json(const struct measure_cell *c)
 {
-	return json_pack("{s:s, s:I, s:s, s:s}", "shape", c->name,
+	return json_pack("{s:s, s:I, s:s, s:s, s:b}", "shape", c->name,
 			 "n", (json_int_t)c->spec.n, "by", way_name(c->by),
-			 "state", measure_states[c->state]);
+			 "state", measure_states[c->state], "apart", c->apart);
 }
 
 static json_t *cover_json(const struct cover *c)
 {
-	return json_pack("{s:f, s:f, s:f, s:o, s:o, s:f, s:f, s:f, s:f}",
+	return json_pack("{s:f, s:f, s:f, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f}",
 			 "least", c->least, "most", c->most,
 			 "usual_most", c->usual_most, "dearest", cell_json(c->dearest),
 			 "cheapest", cell_json(c->cheapest),
 			 "spread", c->spread, "p99", c->p99,
-			 "above", c->above, "noise", c->noise);
+			 "above", c->above, "noise", c->noise,
+			 "worst_least", c->worst_least,
+			 "worst_most", c->worst_most);
 }
 
-/* Runs of a shape in short: what the prices say of it, and what it took. */
-static json_t *cells_json(const struct measure *m, const double price[FIT_TERMS])
+/*
+ * Runs of a shape in short: what the prices say of it, and what it took. By the
+ * prices for the worst if it is apart.
+ */
+static json_t *cells_json(const struct measure *m, const struct cover *cover)
 {
 	json_t *list = json_array(), *one;
 	struct summary s;
@@ -241,6 +245,7 @@ static json_t *cells_json(const struct measure *m, const double price[FIT_TERMS]
 
 	for (i = 0; i < m->nr; i++) {
 		const struct measure_cell *c = &m->cells[i];
+		const double *price = c->apart ? cover->worst : cover->price;
 
 		v = calloc(c->n + 1, sizeof(*v));
 		for (k = 0; v && k < c->n; k++)
@@ -279,13 +284,15 @@ json_t *result_json(const struct result *r)
 	struct tm tm;
 
 	strftime(made, sizeof(made), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
-	return json_pack("{s:s, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:o, s:s, s:s, s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 			 "schema", PRICES_SCHEMA,
 			 "fingerprint", machine_fingerprint(),
 			 "made", made, "method", r->probed ? "probes" : "fit",
 			 "state", state_name(r->states),
 			 "busy", result_busy(r),
-			 "prices", prices_json(r->cover.price),
+			 "set", prices_lists[r->set],
+			 prices_lists[PRICES_USUAL], prices_json(r->cover.price),
+			 prices_lists[PRICES_WORST], prices_json(r->cover.worst),
 			 "terms", r->probed ? probed_terms_json(&r->terms) :
 					      terms_json(r, &r->all),
 			 "probe_ns", probe_ns_json(r),
@@ -295,5 +302,5 @@ json_t *result_json(const struct result *r)
 			 "states", states_json(r),
 			 "reclaim", summary_json(&r->m.reclaim, "timed"),
 			 "flush", flush_json(&r->m),
-			 "shapes", cells_json(&r->m, r->cover.price));
+			 "shapes", cells_json(&r->m, &r->cover));
 }

@@ -7,6 +7,7 @@
 
 #include "cover.h"
 #include "measure.h"
+#include "prices.h"
 #include "terms.h"
 
 /**
@@ -16,6 +17,7 @@
  * @fit: fitted to those of one state
  * @cover: prices
  * @states: bit by measure_state
+ * @set: which prices are to be in force
  * @probed: @terms are there; else see its @why, if probes were wanted
  */
 struct result {
@@ -24,6 +26,7 @@ struct result {
 	struct fit fit[MEASURE_STATES];
 	struct cover cover;
 	unsigned int states;
+	enum prices_list set;
 	bool probed;
 	struct terms terms;
 };
