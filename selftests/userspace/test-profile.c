@@ -15,6 +15,7 @@
 #include "../../userspace/brumm/profile/fit.h"
 #include "../../userspace/brumm/profile/predict.h"
 #include "../../userspace/brumm/profile/prices.h"
+#include "../../userspace/brumm/profile/weighted.h"
 #include "../../userspace/brumm/stats.h"
 #include "../lib/rng.h"
 
@@ -186,6 +187,77 @@ static void summaries(void **state)
 	json_decref(j);
 }
 
+/* ---- many at once -------------------------------------------------------- */
+
+/* By hand: one thing of 10, and three of 20 on average. */
+static void weights(void **state)
+{
+	struct weighted w = { 0 };
+	struct summary s;
+
+	(void)state;
+	assert_int_equal(weighted_summarise(&w, &s), 0);
+	assert_int_equal(s.n, 0);
+	assert_int_equal(weighted_add(&w, 20, 3), 0);
+	assert_int_equal(weighted_add(&w, 10, 1), 0);
+	assert_int_equal(weighted_add(&w, 1000, 0), 0);
+	assert_int_equal(weighted_add(&w, 1000, NAN), 0);
+	assert_int_equal(weighted_summarise(&w, &s), 0);
+	assert_int_equal(s.n, 2);
+	assert_near(s.mean, 17.5, 1e-12);
+	assert_near(s.min, 10, 1e-12);
+	assert_near(s.p50, 20, 1e-12);
+	assert_near(s.p99, 20, 1e-12);
+	assert_near(s.max, 20, 1e-12);
+	assert_near(s.sd, 7.5, 1e-12);		/* root of 2 (7.5^2 + 7.5^2) / 4 */
+	assert_near(s.error, 47.648266, 1e-6);	/* 12.706205 root(225) / 4 */
+	weighted_free(&w);
+}
+
+/* What was interrupted is in the percentiles, not in the mean. */
+static void interrupted(void **state)
+{
+	struct weighted w = { 0 };
+	struct summary s;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 300; i++)
+		assert_int_equal(weighted_add(&w, i % 50 ? 10 : 101, 2), 0);
+	assert_int_equal(weighted_summarise(&w, &s), 6);
+	assert_near(s.mean, 10, 1e-12);
+	assert_near(s.sd, 0, 1e-9);
+	assert_near(s.p50, 10, 1e-12);
+	assert_near(s.p99, 101, 1e-12);
+	assert_near(s.max, 101, 1e-12);
+	weighted_free(&w);
+}
+
+/* Things that vary each for itself by 12, measured 1 .. 40 at once. */
+static void one_of_many(void **state)
+{
+	struct weighted w = { 0 };
+	struct rng r = { 6 };
+	struct summary s;
+	int i, k, n;
+
+	(void)state;
+	for (i = 0; i < 4000; i++) {
+		double sum = 0;
+
+		n = 1 + (int)rng_below(&r, 40);
+		for (k = 0; k < n; k++)
+			sum += 100 + 12 * normal(&r);
+		assert_int_equal(weighted_add(&w, sum / n, n), 0);
+	}
+	assert_int_equal(weighted_summarise(&w, &s), 0);
+	assert_near(s.mean, 100, 0.003);
+	assert_near(s.sd, 12, 0.06);
+	/* 1.96 * 12 / root of the things, some 82,000 */
+	assert_near(s.error, 0.082, 0.1);
+	weighted_free(&w);
+}
+
 /* ---- the prices file ---------------------------------------------------- */
 
 static json_t *make_doc(int map)
@@ -324,7 +396,9 @@ int main(void)
 		cmocka_unit_test(exact), cmocka_unit_test(outliers),
 		cmocka_unit_test(intervals), cmocka_unit_test(non_negative),
 		cmocka_unit_test(fixed_term), cmocka_unit_test(cannot_tell),
-		cmocka_unit_test(summaries), cmocka_unit_test(file),
+		cmocka_unit_test(summaries), cmocka_unit_test(weights),
+		cmocka_unit_test(interrupted), cmocka_unit_test(one_of_many),
+		cmocka_unit_test(file),
 		cmocka_unit_test(prediction), cmocka_unit_test(fingerprints),
 	};
 
