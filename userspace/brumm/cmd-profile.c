@@ -329,10 +329,17 @@ static void print_terms(const struct result *r)
 
 static void print_probes(const struct terms *t)
 {
+	int k;
+
 	printf("terms by probes (%s%s; lost %llu, missed %llu, orphaned %llu), without their own %.0f ns a pair of events\n",
 	       t->rung, t->complete ? "" : ", incomplete",
 	       (unsigned long long)t->lost, (unsigned long long)t->missed,
 	       (unsigned long long)t->orphans, t->cost.pair);
+	for (k = 0; k < FIT_TERMS; k++)
+		if (terms_differ(t, k))
+			printf("%s: fresh %.1f, idle %.1f ns\n", fit_names[k],
+			       t->state[MEASURE_FRESH][k].mean,
+			       t->state[MEASURE_IDLE][k].mean);
 	printf("their sum / fitted: %.2f to %.2f; / measured: %.2f to %.2f, of %zu shapes\n",
 	       t->by_fit.min, t->by_fit.max, t->by_runs.min, t->by_runs.max,
 	       t->by_runs.n);

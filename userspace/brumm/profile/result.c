@@ -119,14 +119,14 @@ static json_t *fit_json(const struct fit *f)
 
 /* ---- probes ------------------------------------------------------------- */
 
-static json_t *probed_terms_json(const struct terms *t)
+static json_t *probed_terms_json(const struct summary term[FIT_TERMS])
 {
 	json_t *j = json_object();
 	int k;
 
 	for (k = 0; k < FIT_TERMS; k++)
 		json_object_set_new(j, fit_names[k],
-				    summary_json(&t->term[k], k == FIT_SYSCALL ?
+				    summary_json(&term[k], k == FIT_SYSCALL ?
 						 "timed" : "probe"));
 	return j;
 }
@@ -149,6 +149,18 @@ static json_t *parts_json(const struct terms *t)
 	return j;
 }
 
+/* The terms whose means differ between the states. */
+static json_t *differing_json(const struct terms *t)
+{
+	json_t *list = json_array();
+	int k;
+
+	for (k = 0; k < FIT_TERMS; k++)
+		if (terms_differ(t, k))
+			json_array_append_new(list, json_string(fit_names[k]));
+	return list;
+}
+
 static json_t *probes_json(const struct result *r)
 {
 	const struct terms *t = &r->terms;
@@ -156,12 +168,13 @@ static json_t *probes_json(const struct result *r)
 	if (!r->probed)
 		return t->why ? json_pack("{s:s}", "why_not", t->why) :
 				json_null();
-	return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
 			 "attached", t->rung, "complete", t->complete,
 			 "missed", (json_int_t)t->missed,
 			 "lost", (json_int_t)t->lost,
 			 "orphans", (json_int_t)t->orphans,
 			 "interrupted", (json_int_t)t->far,
+			 "states_differ", differing_json(t),
 			 "parts", parts_json(t),
 			 "sum_by_fit", summary_json(&t->by_fit, "terms / fitted terms"),
 			 "sum_by_runs", summary_json(&t->by_runs, "terms / measured"));
@@ -187,9 +200,12 @@ static json_t *states_json(const struct result *r)
 	for (s = 0; s < MEASURE_STATES; s++) {
 		if (r->states & 1u << s)
 			json_object_set_new(j, measure_states[s],
-				json_pack("{s:o, s:o}",
+				json_pack("{s:o, s:o, s:o}",
 					  "terms", terms_json(r, &r->fit[s]),
-					  "fit", fit_json(&r->fit[s])));
+					  "fit", fit_json(&r->fit[s]),
+					  "probes", r->probed ?
+						probed_terms_json(r->terms.state[s]) :
+						json_null()));
 	}
 	return j;
 }
@@ -293,7 +309,7 @@ json_t *result_json(const struct result *r)
 			 "set", prices_lists[r->set],
 			 prices_lists[PRICES_USUAL], prices_json(r->cover.price),
 			 prices_lists[PRICES_WORST], prices_json(r->cover.worst),
-			 "terms", r->probed ? probed_terms_json(&r->terms) :
+			 "terms", r->probed ? probed_terms_json(r->terms.term) :
 					      terms_json(r, &r->all),
 			 "probe_ns", probe_ns_json(r),
 			 "probes", probes_json(r),

@@ -65,8 +65,9 @@ struct unmap {
  * @now: the UNMAP that samples come of
  * @nothing: whole reclaims of nothing
  * @nothing_ns, @fixed_ns: as far as they are known
- * @ns: the same of the terms
- * @term, @part: samples
+ * @state: of the run that is under way
+ * @ns: the same of the terms, by state
+ * @term, @of_state, @part: samples
  */
 struct phase {
 	struct probe *p;
@@ -75,8 +76,10 @@ struct phase {
 	struct unmap now;
 	struct weighted nothing;
 	double nothing_ns, fixed_ns;
-	double ns[FIT_TERMS];
+	enum measure_state state;
+	double ns[MEASURE_STATES][FIT_TERMS];
 	struct weighted term[FIT_TERMS];
+	struct weighted of_state[MEASURE_STATES][FIT_TERMS];
 	struct weighted part[TERMS_PARTS];
 };
 
@@ -222,6 +225,15 @@ static int add_parts(struct phase *ph, const struct unmap *u, double nodes)
 	return err;
 }
 
+static int add_term(struct phase *ph, enum fit_term term, double ns,
+		    double weight)
+{
+	int err = weighted_add(&ph->term[term], ns, weight);
+
+	return err ? err : weighted_add(&ph->of_state[ph->state][term], ns,
+					weight);
+}
+
 /*
  * @rest: of the UNMAP, by node. A batch with more pages than nodes frees frames:
  * what it takes beyond its nodes is for its pages, once it is known of others what
@@ -230,15 +242,14 @@ static int add_parts(struct phase *ph, const struct unmap *u, double nodes)
 static int add_batch(struct phase *ph, const struct batch *b, double rest)
 {
 	double own = b->lookup + b->remove + rest * b->nodes;
-	double zap = b->zap;
+	double zap = b->zap, map = ph->ns[ph->state][FIT_MAP];
 	int err = 0;
 
 	if (b->pages <= b->nodes)
-		err = weighted_add(&ph->term[FIT_MAP], own / b->nodes, b->nodes);
-	else if (ph->ns[FIT_MAP] > 0)
-		zap += own - ph->ns[FIT_MAP] * b->nodes;
-	return err ? err : weighted_add(&ph->term[FIT_PT], zap / b->pages,
-					b->pages);
+		err = add_term(ph, FIT_MAP, own / b->nodes, b->nodes);
+	else if (map > 0)
+		zap += own - map * b->nodes;
+	return err ? err : add_term(ph, FIT_PT, zap / b->pages, b->pages);
 }
 
 /* What is left of @ns beyond the other terms, for each of @term. */
@@ -248,9 +259,8 @@ static int add_beyond(struct phase *ph, const struct fit_run *run,
 	struct fit_run others = *run;
 
 	others.count[FIT_SYSCALL] = others.count[term] = 0;
-	ns -= fit_predict(ph->ns, &others);
-	return weighted_add(&ph->term[term], ns / run->count[term],
-			    run->count[term]);
+	ns -= fit_predict(ph->ns[ph->state], &others);
+	return add_term(ph, term, ns / run->count[term], run->count[term]);
 }
 
 static int add_unmap(struct phase *ph, const struct fit_run *run)
@@ -292,6 +302,20 @@ static bool is_of_stage(const struct measure_cell *c, enum stage stage)
 	       c->spec.kind == kinds[stage];
 }
 
+/* What is known by now. */
+static void find_means(struct phase *ph)
+{
+	struct summary s;
+	int state, t;
+
+	for (state = 0; state < MEASURE_STATES; state++) {
+		for (t = 0; t < FIT_TERMS; t++) {
+			weighted_summarise(&ph->of_state[state][t], &s);
+			ph->ns[state][t] = s.n ? s.mean : 0;
+		}
+	}
+}
+
 /* The first round finds everything cold. */
 static int run_stage(struct phase *ph, const struct measure_options *o,
 		     const struct measure *m, enum stage stage)
@@ -299,7 +323,7 @@ static int run_stage(struct phase *ph, const struct measure_options *o,
 	unsigned int round;
 	struct fit_run run;
 	size_t i;
-	int err = 0, t;
+	int err = 0;
 
 	for (round = 0; round <= o->repeat && !err; round++) {
 		for (i = 0; i < m->nr && !err; i++) {
@@ -307,6 +331,7 @@ static int run_stage(struct phase *ph, const struct measure_options *o,
 				continue;
 			if (cli_signal())
 				return -EINTR;
+			ph->state = m->cells[i].state;
 			err = measure_once(o, m, &m->cells[i],
 					   o->seed + round, &run);
 			if (!err)
@@ -315,12 +340,7 @@ static int run_stage(struct phase *ph, const struct measure_options *o,
 				err = add_unmap(ph, &run);
 		}
 	}
-	for (t = 0; t < FIT_TERMS; t++) {
-		struct summary s;
-
-		weighted_summarise(&ph->term[t], &s);
-		ph->ns[t] = s.n ? s.mean : 0;
-	}
+	find_means(ph);
 	return err;
 }
 
@@ -346,10 +366,17 @@ static int run_stages(struct phase *ph, const struct measure_options *o,
 static void finish(struct phase *ph, const struct measure *m)
 {
 	struct terms *t = ph->t;
-	int k;
+	int k, s;
 
 	for (k = 0; k < FIT_TERMS; k++)
 		t->far += weighted_summarise(&ph->term[k], &t->term[k]);
+	for (s = 0; s < MEASURE_STATES; s++) {
+		for (k = 0; k < FIT_TERMS; k++)
+			weighted_summarise(&ph->of_state[s][k],
+					   &t->state[s][k]);
+		t->state[s][FIT_SYSCALL] = m->syscall;
+		t->state[s][FIT_PT].sd = NAN;
+	}
 	for (k = 0; k < TERMS_PARTS; k++)
 		weighted_summarise(&ph->part[k], &t->part[k]);
 	/*
@@ -362,11 +389,14 @@ static void finish(struct phase *ph, const struct measure *m)
 
 static void phase_free(struct phase *ph)
 {
-	int k;
+	int k, s;
 
 	weighted_free(&ph->nothing);
-	for (k = 0; k < FIT_TERMS; k++)
+	for (k = 0; k < FIT_TERMS; k++) {
 		weighted_free(&ph->term[k]);
+		for (s = 0; s < MEASURE_STATES; s++)
+			weighted_free(&ph->of_state[s][k]);
+	}
 	for (k = 0; k < TERMS_PARTS; k++)
 		weighted_free(&ph->part[k]);
 	free(ph);
@@ -456,6 +486,15 @@ void terms_free(struct terms *t)
 {
 	free(t->why);
 	t->why = NULL;
+}
+
+bool terms_differ(const struct terms *t, enum fit_term term)
+{
+	const struct summary *fresh = &t->state[MEASURE_FRESH][term];
+	const struct summary *idle = &t->state[MEASURE_IDLE][term];
+
+	return term != FIT_SYSCALL && fresh->n && idle->n &&
+	       fabs(fresh->mean - idle->mean) > fresh->error + idle->error;
 }
 
 void terms_means(const struct terms *t, double ns[FIT_TERMS])

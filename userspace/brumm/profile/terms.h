@@ -39,6 +39,7 @@ enum terms_part {
  * @far: times that are not in a mean: so long that they were interrupted
  * @cost: the probes' own, which is taken out of all figures
  * @term: n counts batches or UNMAPs; sd is that of one node or page
+ * @state: the same of the runs in one state; without the sd of a page
  * @part: the parts of an UNMAP, the same way
  * @by_fit: the sum of the terms / the same of fitted ones, of each usual shape
  * @by_runs: the same / UNMAPs timed without probes
@@ -50,6 +51,7 @@ struct terms {
 	uint64_t missed, lost, orphans, far;
 	struct probe_cost cost;
 	struct summary term[FIT_TERMS];
+	struct summary state[MEASURE_STATES][FIT_TERMS];
 	struct summary part[TERMS_PARTS];
 	struct summary by_fit, by_runs;
 };
@@ -67,6 +69,9 @@ void terms_free(struct terms *t);
 /* Fills in @by_fit and @by_runs. 0 or -ENOMEM. */
 int terms_compare(struct terms *t, const struct measure *m,
 		  const double fit[FIT_TERMS]);
+
+/* Are the two states' means of a term apart, by their 95 % intervals? */
+bool terms_differ(const struct terms *t, enum fit_term term);
 
 /* The means, by term. */
 void terms_means(const struct terms *t, double ns[FIT_TERMS]);
