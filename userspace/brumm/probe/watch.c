@@ -11,6 +11,9 @@
 #include "../cli.h"
 #include "watch.h"
 
+/* For a command to end when it is told to. */
+#define GRACE_NS	2000000000ull
+
 /* Its pid, or -1. */
 static pid_t start(char **command)
 {
@@ -31,6 +34,23 @@ static int ended(pid_t pid, int flags)
 	if (waitpid(pid, &status, flags) != pid)
 		return -1;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Ends it, by force if it does not end by itself; its exit code. */
+static int end_command(pid_t pid)
+{
+	uint64_t until = cli_now() + GRACE_NS;
+	int code;
+
+	kill(pid, SIGTERM);
+	do {
+		code = ended(pid, WNOHANG);
+		if (code >= 0)
+			return code;
+		poll(NULL, 0, WATCH_ROUND_MS);
+	} while (cli_now() < until);
+	kill(pid, SIGKILL);
+	return ended(pid, 0);
 }
 
 static int wait_a_round(struct watch *w)
@@ -64,9 +84,7 @@ int watch(struct watch *w)
 		err = wait_a_round(w);
 	}
 	/* A signal to us alone: what we started does not outlive us. */
-	if (pid > 0 && w->code < 0) {
-		kill(pid, SIGTERM);
-		w->code = ended(pid, 0);
-	}
+	if (pid > 0 && w->code < 0)
+		w->code = end_command(pid);
 	return err;
 }
