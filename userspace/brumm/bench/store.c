@@ -87,6 +87,20 @@ static int write_result(struct bench_store *s, bool baseline, json_t *result)
 	return err;
 }
 
+/*
+ * A new file of this name, whatever is there: of a run that was killed, or put
+ * there by somebody else. Descriptor or -errno.
+ */
+static int create(const char *path, int flags)
+{
+	int fd;
+
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC |
+			flags, 0666);
+	return fd < 0 ? -errno : fd;
+}
+
 /* The lines anew, with all that is there already: what was torn goes. */
 int bench_store_start(struct bench_store *s)
 {
@@ -99,9 +113,8 @@ int bench_store_start(struct bench_store *s)
 		return 0;
 	if (asprintf(&temporary, "%s.new", s->partial) < 0)
 		return -ENOMEM;
-	s->fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND |
-		     O_CLOEXEC, 0666);
-	err = s->fd < 0 ? -errno : write_head(s);
+	s->fd = create(temporary, O_APPEND);
+	err = s->fd < 0 ? s->fd : write_head(s);
 	for (b = 0; b < 2; b++)
 		json_array_foreach(list_of(s, b), i, result)
 			err = err ? err : write_result(s, b, result);
@@ -330,8 +343,8 @@ static int write_whole(const struct bench_store *s)
 	if (asprintf(&temporary, "%s.new", s->path) < 0)
 		return -ENOMEM;
 	text = json_dumps(s->all, JSON_INDENT(1));
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	err = !text ? -ENOMEM : fd < 0 ? -errno : 0;
+	fd = create(temporary, 0);
+	err = !text ? -ENOMEM : fd < 0 ? fd : 0;
 	if (!err)
 		err = write_all(fd, text, strlen(text));
 	if (!err)
