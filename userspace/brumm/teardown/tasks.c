@@ -103,32 +103,89 @@ static int is_dir(int dir, const struct dirent *e)
 	       S_ISDIR(st.st_mode);
 }
 
-int groups_walk(int group, groups_fn fn, void *arg)
+/* Of cgroups, from the one that a walk starts at. */
+struct paths {
+	char **v;
+	size_t n, room;
+};
+
+static int add_path(struct paths *p, const char *above, const char *name)
 {
-	int fd = openat(group, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p->n == p->room) {
+		size_t room = p->room ? 2 * p->room : 64;
+		void *v = reallocarray(p->v, room, sizeof(*p->v));
+
+		if (!v)
+			return -ENOMEM;
+		p->v = v;
+		p->room = room;
+	}
+	if (asprintf(&p->v[p->n], "%s/%s", above, name) < 0)
+		return -ENOMEM;
+	p->n++;
+	return 0;
+}
+
+static void free_paths(struct paths *p)
+{
+	while (p->n)
+		free(p->v[--p->n]);
+	free(p->v);
+}
+
+/* Those right below one. */
+static int add_below(int group, const char *path, struct paths *p)
+{
+	int fd = openat(group, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent *e;
-	int ret = 0, sub;
+	int err = 0;
 	DIR *d;
 
 	if (fd < 0)
-		return -errno;
+		return errno == ENOENT ? 0 : -errno; /* removed meanwhile */
 	d = fdopendir(fd);
 	if (!d) {
 		close(fd);
 		return -ENOMEM;
 	}
-	while (!ret && (e = readdir(d))) {
-		if (!is_dir(fd, e))
-			continue;
-		sub = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (sub < 0)
-			continue; /* removed meanwhile */
-		ret = groups_walk(sub, fn, arg);
-		if (!ret)
-			ret = fn(fd, e->d_name, sub, arg);
+	while (!err && (e = readdir(d)))
+		if (is_dir(fd, e))
+			err = add_path(p, path, e->d_name);
+	closedir(d);
+	return err;
+}
+
+static int call_for(int group, char *path, groups_fn fn, void *arg)
+{
+	char *name = strrchr(path, '/');
+	int ret = 0, above, sub;
+
+	*name++ = '\0';
+	above = openat(group, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (above < 0)
+		return 0; /* removed meanwhile */
+	sub = openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (sub >= 0) {
+		ret = fn(above, name, sub, arg);
 		close(sub);
 	}
-	closedir(d);
+	close(above);
+	return ret;
+}
+
+/* By paths, so that a deep hierarchy needs no more descriptors than a flat one. */
+int groups_walk(int group, groups_fn fn, void *arg)
+{
+	struct paths p = { 0 };
+	int ret = add_below(group, ".", &p);
+	size_t i;
+
+	for (i = 0; i < p.n && !ret; i++)
+		ret = add_below(group, p.v[i], &p);
+	/* Each stands behind those above it. */
+	for (i = p.n; i && !ret; i--)
+		ret = call_for(group, p.v[i - 1], fn, arg);
+	free_paths(&p);
 	return ret;
 }
 
@@ -168,15 +225,15 @@ static int add(struct tasks *t, pid_t pid)
 	return 0;
 }
 
-static int add_procs(int parent, const char *name, int group, void *arg)
+static int read_pids(int group, pid_t **pids, size_t *n)
 {
 	int fd = openat(group, "cgroup.procs", O_RDONLY | O_CLOEXEC), pid;
-	int ret = 0;
-	FILE *f;
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	size_t room = 0;
+	void *more;
 
-	(void)parent;
-	(void)name;
-	f = fd < 0 ? NULL : fdopen(fd, "r");
+	*pids = NULL;
+	*n = 0;
 	if (!f) {
 		if (fd >= 0)
 			close(fd);
@@ -186,11 +243,70 @@ static int add_procs(int parent, const char *name, int group, void *arg)
 	 * A cgroup of threads has no such list: its processes are in that of
 	 * the cgroup above. 0 stands for a process of another namespace.
 	 */
-	while (!ret && fscanf(f, "%d", &pid) == 1)
-		if (pid > 0)
-			ret = add(arg, pid);
+	while (fscanf(f, "%d", &pid) == 1) {
+		if (pid <= 0)
+			continue;
+		if (*n == room) {
+			room = room ? 2 * room : 64;
+			more = reallocarray(*pids, room, sizeof(**pids));
+			if (!more) {
+				fclose(f);
+				return -ENOMEM;
+			}
+			*pids = more;
+		}
+		(*pids)[(*n)++] = pid;
+	}
 	fclose(f);
-	return ret;
+	return 0;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	const pid_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/*
+ * Keeps of the tasks from @from on those that are in the cgroup for certain: which
+ * are in its list once more, and were the same process before that and are after.
+ * Another may have got the number of one that has ended.
+ */
+static int confirm(int group, struct tasks *t, size_t from)
+{
+	size_t n, i, kept = from;
+	struct task now;
+	pid_t *pids;
+	int err = read_pids(group, &pids, &n);
+
+	if (n)
+		qsort(pids, n, sizeof(*pids), compare_pids);
+	for (i = from; i < t->n && !err; i++) {
+		if (n && bsearch(&t->list[i].pid, pids, n, sizeof(*pids), compare_pids) &&
+		    !task_read(t->list[i].pid, &now) &&
+		    now.born == t->list[i].born)
+			t->list[kept++] = t->list[i];
+	}
+	free(pids);
+	if (!err)
+		t->n = kept;
+	return err;
+}
+
+static int add_procs(int parent, const char *name, int group, void *arg)
+{
+	struct tasks *t = arg;
+	size_t from = t->n, n, i;
+	pid_t *pids;
+	int err = read_pids(group, &pids, &n);
+
+	(void)parent;
+	(void)name;
+	for (i = 0; i < n && !err; i++)
+		err = add(t, pids[i]);
+	free(pids);
+	return err ? err : confirm(group, t, from);
 }
 
 int tasks_of_group(int group, struct tasks *t)
