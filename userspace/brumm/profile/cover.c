@@ -23,8 +23,6 @@
 #define FAR	3.0
 /* So many times what is fitted do mappings take that stand apart, at most. */
 #define APART	4.0
-/* Where that many were disturbed, whole shapes were; the fit is robust. */
-#define FAR_BUSY	1.5
 /* Runs that are yet to come are not the same. */
 #define MARGIN	1.05
 /* Of a normal distribution: standard deviation / median absolute deviation. */
@@ -167,17 +165,15 @@ static void add_row(glp_prob *lp, const struct fit_run *run, double fixed,
 
 /* All runs of a cell that are near its others; others are added to *@far. */
 static int add_cell(glp_prob *lp, const struct measure_cell *c,
-		    const double ns[FIT_TERMS], double most, bool tight,
-		    size_t *far)
+		    const double ns[FIT_TERMS], bool tight, size_t *far)
 {
+	double most = c->apart ? FAR * APART : FAR;
 	struct ratio r;
 	size_t i;
 	int err;
 
 	if (!c->n)
 		return 0;
-	if (c->apart)
-		most *= APART;
 	err = ratio_of(c->runs, c->n, ns, &r);
 	for (i = 0; i < c->n && !err; i++) {
 		const struct fit_run *run = &c->runs[i];
@@ -206,6 +202,9 @@ static glp_prob *program(const double ns[FIT_TERMS])
 		/* Of solutions that are as good, the one with lower prices. */
 		glp_set_obj_coef(lp, column(t), 1e-3 / fmax(ns[t], 1));
 	}
+	/* Few runs tell of it, and perhaps none does that was not disturbed. */
+	glp_set_col_bnds(lp, column(FIT_LOOKUP), GLP_LO,
+			 fmax(ns[FIT_LOOKUP], 1), 0);
 	glp_set_col_bnds(lp, COLUMN_T, GLP_LO, 1, 0);
 	glp_set_obj_coef(lp, COLUMN_T, 1);
 	glp_set_col_bnds(lp, COLUMN_U, GLP_LO, 1, 0);
@@ -225,13 +224,12 @@ static void fix_pages(glp_prob *lp, const double usual[FIT_TERMS])
 }
 
 /*
- * Prices, from the runs that take at most @most times what is fitted. @usual: NULL,
+ * Prices, from the runs that do not take far more than what is fitted. @usual: NULL,
  * or the usual prices, if those are wanted that hold for what stands apart, too,
  * and are near that.
  */
 static int solve(const struct measure *m, const double ns[FIT_TERMS],
-		 double most, const double *usual, double price[FIT_TERMS],
-		 double *noise)
+		 const double *usual, double price[FIT_TERMS], double *noise)
 {
 	glp_prob *lp = program(ns);
 	size_t i, far = 0, all = 0;
@@ -247,8 +245,7 @@ static int solve(const struct measure *m, const double ns[FIT_TERMS],
 
 		if (c->apart && !usual)
 			continue;
-		err = add_cell(lp, c, ns, most, usual ? c->apart : c->usual,
-			       &far);
+		err = add_cell(lp, c, ns, usual ? c->apart : c->usual, &far);
 		all += c->n;
 	}
 	if (!err && (!glp_get_num_rows(lp) || glp_simplex(lp, &how) ||
@@ -282,18 +279,14 @@ static int judge_worst(const struct measure *m, struct cover *c)
 	return err;
 }
 
-int cover(const struct measure *m, const double ns[FIT_TERMS],
-	  struct cover *c)
+int cover(const struct measure *m, const struct measure *by,
+	  const double ns[FIT_TERMS], struct cover *c)
 {
-	double price[FIT_TERMS], worst[FIT_TERMS], noise, ignored, far = FAR;
-	int err = solve(m, ns, far, NULL, price, &noise);
+	double price[FIT_TERMS], worst[FIT_TERMS], noise, ignored;
+	int err = solve(by, ns, NULL, price, &noise);
 
-	if (!err && noise > COVER_NOISE_MOST) {
-		far = FAR_BUSY;
-		err = solve(m, ns, far, NULL, price, &noise);
-	}
 	if (!err)
-		err = solve(m, ns, far, price, worst, &ignored);
+		err = solve(by, ns, price, worst, &ignored);
 	if (!err)
 		err = cover_judge(m, price, c);
 	if (err)

@@ -55,11 +55,12 @@ struct cover {
 #define COVER_NOISE_MOST	0.25
 
 /*
+ * Prices from the runs of @by, judged by those of @m, which may be the same.
  * @ns: the fitted terms, by which runs are found to be far from the others; of
  * the caller's side they are the price. 0, -ENOMEM; -EINVAL: there are no runs.
  */
-int cover(const struct measure *m, const double ns[FIT_TERMS],
-	  struct cover *c);
+int cover(const struct measure *m, const struct measure *by,
+	  const double ns[FIT_TERMS], struct cover *c);
 /* The same with prices that are given: judges them by what is not apart. */
 int cover_judge(const struct measure *m, const double price[FIT_TERMS],
 		struct cover *c);

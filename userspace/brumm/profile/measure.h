@@ -3,6 +3,7 @@
 #ifndef BRUMM_MEASURE_H
 #define BRUMM_MEASURE_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -67,10 +68,19 @@ struct measure_cell {
 	size_t n;
 };
 
-/* Revoking one page that some CPUs have in their TLBs. */
+/* Mappings of one page that are revoked together. */
+#define MEASURE_TOGETHER	256u
+
+/**
+ * struct measure_flush - revoking what some CPUs have in their TLBs
+ * @cpus: how many have
+ * @ns: one mapping of one page, by itself
+ * @together: one of MEASURE_TOGETHER that stand next to each other
+ */
 struct measure_flush {
 	unsigned int cpus;
 	struct summary ns;
+	struct summary together;
 };
 
 struct measure {
@@ -89,6 +99,12 @@ int measure(const struct measure_options *o, struct measure *m);
 int measure_more(const struct measure_options *o, struct measure *m);
 void measure_free(struct measure *m);
 
+/*
+ * Of each cell the quickest quarter, and at least two: whatever disturbs a run
+ * makes it longer. 0 or -ENOMEM; free it in any case.
+ */
+int measure_quickest(const struct measure *m, struct measure *quickest);
+
 /* One more run of a cell of @m, or of one that is like those. */
 int measure_once(const struct measure_options *o, const struct measure *m,
 		 const struct measure_cell *c, uint64_t seed,
@@ -98,6 +114,13 @@ int measure_once(const struct measure_options *o, const struct measure *m,
 void measure_settle(void);
 /* The machine does something else, and then nothing, for a while. 0, -ENOMEM. */
 int measure_idle_away(bool quick);
+
+/*
+ * Stays on the CPU where it is, so that no other has to flush its TLB for us: what
+ * that takes is measured apart. @old: for measure_unpin().
+ */
+void measure_pin(cpu_set_t *old);
+void measure_unpin(const cpu_set_t *old);
 
 /* By number of CPUs; called by measure(). */
 int measure_flushes(struct measure *m, unsigned int repeat);

@@ -13,7 +13,7 @@
  * that of a tree of its own what finding and leaving the tree costs. It is priced
  * as the latter, so the former must have no say in it.
  */
-static int fit_lookup(struct result *r, enum measure_state state,
+static int fit_lookup(const struct measure *m, enum measure_state state,
 		      struct fit *fit)
 {
 	struct fit_run *runs;
@@ -21,7 +21,7 @@ static int fit_lookup(struct result *r, enum measure_state state,
 	double *v;
 	size_t n, i;
 
-	runs = measure_runs(&r->m, state, true, &n);
+	runs = measure_runs(m, state, true, &n);
 	v = calloc(n + 1, sizeof(*v));
 	for (i = 0; runs && v && i < n; i++)
 		v[i] = (runs[i].ns - fit_predict(fit->ns, &runs[i])) /
@@ -37,32 +37,50 @@ static int fit_lookup(struct result *r, enum measure_state state,
 	return i ? 0 : -ENOMEM;
 }
 
-static int fit_state(struct result *r, enum measure_state state,
+static int fit_state(const struct measure *m, enum measure_state state,
 		     struct fit *fit)
 {
 	const double fixed[FIT_TERMS] = {
-		[FIT_SYSCALL] = r->m.syscall.p50, [FIT_LOOKUP] = 0,
+		[FIT_SYSCALL] = m->syscall.p50, [FIT_LOOKUP] = 0,
 		[FIT_MAP] = NAN, [FIT_PT] = NAN, [FIT_DEEP] = NAN,
 	};
 	struct fit_run *runs;
 	size_t n;
 	int err;
 
-	runs = measure_runs(&r->m, state, false, &n);
+	runs = measure_runs(m, state, false, &n);
 	err = runs ? fit_terms(runs, n, fixed, fit) : -ENOMEM;
 	free(runs);
-	return err ? err : fit_lookup(r, state, fit);
+	return err ? err : fit_lookup(m, state, fit);
+}
+
+/* Terms and prices from the runs of @by. */
+static int fit_by(struct result *r, const struct measure *by)
+{
+	int s, err = fit_state(by, MEASURE_STATES, &r->all);
+
+	for (s = 0; s < MEASURE_STATES && !err; s++) {
+		if (r->states & 1u << s)
+			err = fit_state(by, s, &r->fit[s]);
+	}
+	return err ? err : cover(&r->m, by, r->all.ns, &r->cover);
 }
 
 int result_fit(struct result *r)
 {
-	int s, err = fit_state(r, MEASURE_STATES, &r->all);
+	int err = fit_by(r, &r->m);
+	double noise = r->cover.noise;
+	struct measure quickest;
 
-	for (s = 0; s < MEASURE_STATES && !err; s++) {
-		if (r->states & 1u << s)
-			err = fit_state(r, s, &r->fit[s]);
-	}
-	return err ? err : cover(&r->m, r->all.ns, &r->cover);
+	if (err || !result_busy(r))
+		return err;
+	/* What most runs have in common is then what disturbed them. */
+	err = measure_quickest(&r->m, &quickest);
+	if (!err)
+		err = fit_by(r, &quickest);
+	r->cover.noise = noise;
+	measure_free(&quickest);
+	return err;
 }
 
 bool result_busy(const struct result *r)
@@ -219,6 +237,9 @@ static json_t *flush_json(const struct measure *m)
 		one = summary_json(&m->flush[i].ns, "timed");
 		json_object_set_new(one, "cpus",
 				    json_integer(m->flush[i].cpus));
+		json_object_set_new(one, "together",
+				    summary_json(&m->flush[i].together,
+						 "timed, by mapping"));
 		json_array_append_new(list, one);
 	}
 	return list;

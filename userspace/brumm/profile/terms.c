@@ -422,6 +422,7 @@ static int run_phase(struct phase *ph, const struct measure_options *o,
 		     const struct measure *m)
 {
 	struct measure_options mine = *o;
+	cpu_set_t old;
 	int err = probe_cost(ph->p, &ph->t->cost);
 
 	mine.watch = watch;
@@ -432,8 +433,10 @@ static int run_phase(struct phase *ph, const struct measure_options *o,
 	if (!err)
 		err = probe_reset(ph->p);
 	probe_pause(ph->p, true);
+	measure_pin(&old);
 	if (!err)
 		err = run_stages(ph, &mine, m);
+	measure_unpin(&old);
 	if (!err)
 		err = read_losses(ph->p, ph->t);
 	if (!err)
