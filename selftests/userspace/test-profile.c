@@ -370,6 +370,32 @@ static void prediction(void **state)
 	json_decref(doc);
 }
 
+/* 3 CPUs are as many as 4: one mapping 500 ns more, of many together 20. */
+static void flushes(void **state)
+{
+	json_t *doc = json_pack("{s:[{s:i, s:i, s:{s:i}}, {s:i, s:i, s:{s:i}}, {s:i, s:i, s:{s:i}}]}",
+				"flush",
+				"cpus", 1, "p50", 1000, "together", "p50", 300,
+				"cpus", 2, "p50", 1200, "together", "p50", 310,
+				"cpus", 4, "p50", 1500, "together", "p50", 320);
+	struct flush f;
+
+	(void)state;
+	assert_int_equal(predict_flush(doc, 100, 1, &f), 0);
+	assert_int_equal(f.cpus, 1);
+	assert_true(f.mean == 0 && f.worst == 0);
+	assert_int_equal(predict_flush(doc, 100, 3, &f), 0);
+	assert_int_equal(f.cpus, 4);
+	assert_near(f.mean, 2000, 1e-12);
+	assert_near(f.worst, 50000, 1e-12);
+	/* More than there were: as far as it is known. */
+	assert_int_equal(predict_flush(doc, 100, 64, &f), 0);
+	assert_int_equal(f.cpus, 4);
+	json_object_clear(doc);
+	assert_int_equal(predict_flush(doc, 100, 2, &f), -EBADMSG);
+	json_decref(doc);
+}
+
 static void fingerprints(void **state)
 {
 	json_t *a = machine_fingerprint(), *b = json_deep_copy(a), *list;
@@ -399,7 +425,8 @@ int main(void)
 		cmocka_unit_test(summaries), cmocka_unit_test(weights),
 		cmocka_unit_test(interrupted), cmocka_unit_test(one_of_many),
 		cmocka_unit_test(file),
-		cmocka_unit_test(prediction), cmocka_unit_test(fingerprints),
+		cmocka_unit_test(prediction), cmocka_unit_test(flushes),
+		cmocka_unit_test(fingerprints),
 	};
 
 	return RUN_TAP("profile", tests);

@@ -2,6 +2,7 @@
 /* brumm predict: what cleaning up after a cgroup is expected to take. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,16 +15,28 @@
 struct args {
 	struct cli_group group;
 	const char *prices;
+	unsigned int cpus;
 };
 
-enum { OPT_PRICES = 'p' };
+enum { OPT_PRICES = 'p', OPT_CPUS = 'c' };
 
 static const struct argp_option options[] = {
 	{ "prices", OPT_PRICES, "FILE", 0, "prices file, for what is not in brumm.price (" PRICES_FILE ")", 0 },
+	{ "cpus", OPT_CPUS, "N", 0, "what it takes more if N CPUs have used the memory: they have to flush their TLBs", 0 },
 	{ 0 },
 };
 
 static const struct argp_child children[] = { { &cli_group_argp, 0, NULL, 0 }, { 0 } };
+
+static unsigned int parse_cpus(const char *arg, struct argp_state *state)
+{
+	char *end;
+	unsigned long n = strtoul(arg, &end, 10);
+
+	if (*arg < '0' || *arg > '9' || *end || !n || n > CPU_SETSIZE)
+		argp_error(state, "'%s' is not a number of CPUs", arg);
+	return (unsigned int)n;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -35,6 +48,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_PRICES:
 		a->prices = arg;
+		return 0;
+	case OPT_CPUS:
+		a->cpus = parse_cpus(arg, state);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -148,10 +164,20 @@ static json_t *reclaim_json(const struct known *k, const uint64_t pair[2])
 			 "measured_ns", cli_json_time(pair[1]));
 }
 
-static int print_json(const struct args *a, const struct known *k,
-		      const struct prediction *p, const struct forecast *f)
+static json_t *flush_json(const struct flush *f)
 {
-	return cli_print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o}",
+	if (!f->cpus)
+		return json_null();
+	return json_pack("{s:I, s:I, s:I}", "cpus", (json_int_t)f->cpus,
+			 "mean_ns", (json_int_t)f->mean,
+			 "worst_ns", (json_int_t)f->worst);
+}
+
+static int print_json(const struct args *a, const struct known *k,
+		      const struct prediction *p, const struct flush *f,
+		      const struct forecast *processes)
+{
+	return cli_print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o}",
 		"cgroup", a->group.name,
 		"kinds", kinds_json(k),
 		"mean_ns", cli_json_time(k->usage),
@@ -159,10 +185,11 @@ static int print_json(const struct args *a, const struct known *k,
 		"worst_ns", ns_or_null(p->worst, p->worst > 0),
 		"sd_ns", ns_or_null(p->sd, p->known),
 		"syscall_ns", ns_or_null(p->syscall, p->known),
+		"flush", flush_json(f),
 		"reclaims", (json_int_t)k->reclaims,
 		"last", reclaim_json(k, k->last),
 		"worst", reclaim_json(k, k->worst),
-		"processes", forecast_json(f)));
+		"processes", forecast_json(processes)));
 }
 
 static void print_reclaim(const char *which, const uint64_t pair[2])
@@ -179,9 +206,9 @@ static void print_reclaim(const char *which, const uint64_t pair[2])
 }
 
 static int print_text(const struct known *k, const struct prediction *p,
-		      const struct forecast *f)
+		      const struct flush *f, const struct forecast *processes)
 {
-	char text[16];
+	char text[16], worst[16], label[40];
 	int t;
 
 	printf("%-8s %12s %10s %12s\n", "KIND", "COUNT", "PRICE (ns)", "TIME");
@@ -206,6 +233,14 @@ static int print_text(const struct known *k, const struct prediction *p,
 		       brumm_format_time((uint64_t)p->syscall, text,
 					 sizeof(text)));
 	}
+	if (f->cpus) {
+		snprintf(label, sizeof(label), "more if %u CPUs have used it",
+			 f->cpus);
+		printf("%-32s %12s; wherever they stand %s\n", label,
+		       brumm_format_time((uint64_t)f->mean, text, sizeof(text)),
+		       brumm_format_time((uint64_t)f->worst, worst,
+					 sizeof(worst)));
+	}
 	if (k->reclaims) {
 		print_reclaim("last", k->last);
 		print_reclaim("worst", k->worst);
@@ -213,8 +248,8 @@ static int print_text(const struct known *k, const struct prediction *p,
 		puts("no reclaim yet");
 	}
 	puts("\nIf its processes were ended:");
-	forecast_print_kinds(f, stdout);
-	forecast_print(f, stdout);
+	forecast_print_kinds(processes, stdout);
+	forecast_print(processes, stdout);
 	return cli_flush();
 }
 
@@ -223,8 +258,9 @@ int cmd_predict(int argc, char **argv)
 	struct args a = { .prices = PRICES_FILE };
 	struct prediction p = { 0 };
 	struct known k = { 0 };
+	struct flush f = { 0 };
 	struct tasks list = { 0 };
-	struct forecast f;
+	struct forecast processes;
 	json_t *doc = NULL;
 	int group, err;
 
@@ -242,7 +278,7 @@ int cmd_predict(int argc, char **argv)
 	err = tasks_of_group(group, &list);
 	if (err)
 		cli_fail(err, "cannot list the processes");
-	forecast_make(group, &list, false, &f);
+	forecast_make(group, &list, false, &processes);
 	tasks_free(&list);
 	close(group);
 	err = prices_read(a.prices, &doc);
@@ -252,7 +288,10 @@ int cmd_predict(int argc, char **argv)
 		cli_error("%s: %s; the 99th percentile is unknown, run brumm profile",
 			  a.prices, err == -ENOENT ? "there is none" :
 						     "not a usable prices file");
+	else if (a.cpus && predict_flush(doc, k.count[FIT_MAP], a.cpus, &f))
+		cli_error("%s: does not say what a flush takes; run brumm profile",
+			  a.prices);
 	json_decref(doc);
-	return a.group.json ? print_json(&a, &k, &p, &f) :
-			      print_text(&k, &p, &f);
+	return a.group.json ? print_json(&a, &k, &p, &f, &processes) :
+			      print_text(&k, &p, &f, &processes);
 }

@@ -360,9 +360,10 @@ static void print_result(const struct result *r)
 	printf("wherever the mappings stand, by the worst prices: %.2f to %.2f; in force: %s\n",
 	       c->worst_least, c->worst_most, prices_lists[r->set]);
 	for (i = 0; i < r->m.nr_flush; i++)
-		printf("a page used by %u CPU%s: revoked in %.0f ns (p99 %.0f)\n",
+		printf("a page used by %u CPU%s: revoked in %.0f ns (p99 %.0f); with %u others, in %.0f each\n",
 		       r->m.flush[i].cpus, r->m.flush[i].cpus > 1 ? "s" : "",
-		       r->m.flush[i].ns.mean, r->m.flush[i].ns.p99);
+		       r->m.flush[i].ns.mean, r->m.flush[i].ns.p99,
+		       MEASURE_TOGETHER - 1, r->m.flush[i].together.mean);
 }
 
 static void tell_noise(const struct result *r)

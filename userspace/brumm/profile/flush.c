@@ -18,8 +18,9 @@
 #define PAGE	4096ull
 
 /*
- * struct users - threads that use the page, each on a CPU of its own
- * @page: what they read
+ * struct users - threads that use the pages, each on a CPU of its own
+ * @page: what they read first
+ * @pages: how many
  * @round: raised for each read; odd numbers are never reached
  * @done: how many have read it in this round
  * @stop: end
@@ -29,6 +30,7 @@
  */
 struct users {
 	volatile char *page;
+	unsigned int pages;
 	atomic_uint round;
 	atomic_uint done;
 	atomic_bool stop;
@@ -54,7 +56,7 @@ static void *use(void *arg)
 {
 	struct user *u = arg;
 	struct users *all = u->all;
-	unsigned int seen = 0, now;
+	unsigned int seen = 0, now, i;
 	int err = pin(u->cpu);
 
 	if (err)
@@ -64,25 +66,32 @@ static void *use(void *arg)
 		if (now == seen)
 			continue;
 		seen = now;
-		(void)*all->page;
+		for (i = 0; i < all->pages; i++)
+			(void)all->page[i * PAGE];
 		atomic_fetch_add(&all->done, 1);
 	}
 	return NULL;
 }
 
-/* Maps page 0 of @w to page 1, lets @others use it, and times its revoke. */
+/*
+ * Maps page 0 of @w to those from page 1 on, lets @others use them, and times their
+ * revoke, by page.
+ */
 static int flush_once(int w, struct users *all, unsigned int others, double *ns)
 {
 	uint64_t start;
+	unsigned int i;
 	int err;
 
-	err = brumm_map(w, &(struct brumm_map){
-		.length = PAGE, .target = PAGE, .fd = -1,
-		.rights = BRUMM_RIGHT_R | BRUMM_RIGHT_W,
-	});
-	if (err)
-		return err;
-	*all->page = 1;
+	for (i = 0; i < all->pages; i++) {
+		err = brumm_map(w, &(struct brumm_map){
+			.length = PAGE, .target = (1 + i) * PAGE, .fd = -1,
+			.rights = BRUMM_RIGHT_R | BRUMM_RIGHT_W,
+		});
+		if (err)
+			return err;
+		all->page[i * PAGE] = 1;
+	}
 	atomic_store(&all->done, 0);
 	atomic_fetch_add(&all->round, 1);
 	while (atomic_load(&all->done) < others) {
@@ -90,15 +99,15 @@ static int flush_once(int w, struct users *all, unsigned int others, double *ns)
 			return atomic_load(&all->err);
 	}
 	start = cli_now();
-	err = brumm_unmap(w, PAGE, PAGE, BRUMM_UNMAP_SELF, NULL);
-	*ns = (double)(cli_now() - start);
+	err = brumm_unmap(w, PAGE, all->pages * PAGE, BRUMM_UNMAP_SELF, NULL);
+	*ns = (double)(cli_now() - start) / all->pages;
 	return err;
 }
 
-static int flush_with(int w, char *view, const int *cpus, unsigned int n,
-		      double *v, unsigned int repeat)
+static int flush_with(int w, char *view, unsigned int pages, const int *cpus,
+		      unsigned int n, double *v, unsigned int repeat)
 {
-	struct users all = { .page = view + PAGE };
+	struct users all = { .page = view + PAGE, .pages = pages };
 	struct user *users = calloc(n, sizeof(*users));
 	unsigned int i, started = 1;
 	int err = users ? pin(cpus[0]) : -ENOMEM;
@@ -142,11 +151,15 @@ static int flush_all(struct measure *m, int w, char *view, const int *cpus,
 	for (n = 1; n <= nr && !err; n = next_number(n, nr)) {
 		struct measure_flush *f = &m->flush[m->nr_flush];
 
-		err = flush_with(w, view, cpus, n, v, repeat);
+		err = flush_with(w, view, 1, cpus, n, v, repeat);
 		if (err)
 			break;
 		f->cpus = n;
 		summarise(v, repeat, &f->ns);
+		err = flush_with(w, view, MEASURE_TOGETHER, cpus, n, v, repeat);
+		if (err)
+			break;
+		summarise(v, repeat, &f->together);
 		m->nr_flush++;
 	}
 	free(v);
@@ -156,6 +169,7 @@ static int flush_all(struct measure *m, int w, char *view, const int *cpus,
 int measure_flushes(struct measure *m, unsigned int repeat)
 {
 	int w = brumm_open(0), cpus[CPU_SETSIZE], cpu, err;
+	const size_t bytes = (1 + MEASURE_TOGETHER) * PAGE;
 	unsigned int nr = 0;
 	cpu_set_t set;
 	void *view = NULL;
@@ -168,14 +182,14 @@ int measure_flushes(struct measure *m, unsigned int repeat)
 			cpus[nr++] = cpu;
 	}
 	if (!err)
-		err = brumm_mmap(w, 2 * PAGE, PROT_READ | PROT_WRITE, &view);
+		err = brumm_mmap(w, bytes, PROT_READ | PROT_WRITE, &view);
 	if (!err)
 		err = brumm_alloc(w, 0, PAGE);
 	if (!err)
 		err = flush_all(m, w, view, cpus, nr, repeat);
 	sched_setaffinity(0, sizeof(set), &set);
 	if (view)
-		brumm_munmap(view, 2 * PAGE);
+		brumm_munmap(view, bytes);
 	close(w);
 	return err;
 }

@@ -50,3 +50,37 @@ int predict(const json_t *doc, const double count[FIT_TERMS],
 	p->known = true;
 	return 0;
 }
+
+/* The medians of a row of "flush". */
+static int read_flush(const json_t *row, double *one, double *together)
+{
+	const json_t *a = json_object_get(row, "p50");
+	const json_t *b = json_object_get(json_object_get(row, "together"), "p50");
+
+	if (!json_is_number(a) || !json_is_number(b))
+		return -EBADMSG;
+	*one = json_number_value(a);
+	*together = json_number_value(b);
+	return 0;
+}
+
+int predict_flush(const json_t *doc, double maps, unsigned int cpus,
+		  struct flush *f)
+{
+	const json_t *rows = json_object_get(doc, "flush"), *row;
+	double alone[2], used[2];
+	size_t i;
+	int err = read_flush(json_array_get(rows, 0), &alone[0], &alone[1]);
+
+	*f = (struct flush){ 0 };
+	for (i = 0; i < json_array_size(rows) && !err && f->cpus < cpus; i++) {
+		row = json_array_get(rows, i);
+		f->cpus = (unsigned int)json_integer_value(json_object_get(row, "cpus"));
+		err = read_flush(row, &used[0], &used[1]);
+	}
+	if (err || !i)
+		return -EBADMSG;
+	f->worst = maps * fmax(0, used[0] - alone[0]);
+	f->mean = fmin(f->worst, maps * fmax(0, used[1] - alone[1]));
+	return 0;
+}

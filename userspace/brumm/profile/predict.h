@@ -32,6 +32,23 @@ struct prediction {
 	double syscall;		/* one call, on average */
 };
 
+/**
+ * struct flush - what it takes more that several CPUs have used the memory
+ * @cpus: so many, as it was measured: the next number that was
+ * @mean: ns, if mappings stand next to each other
+ * @worst: ns, wherever they stand
+ */
+struct flush {
+	unsigned int cpus;
+	double mean, worst;
+};
+
+/*
+ * For @maps mappings that @cpus CPUs have used. 0; -EBADMSG: the file does not say.
+ */
+int predict_flush(const json_t *doc, double maps, unsigned int cpus,
+		  struct flush *f);
+
 /* 0; -EBADMSG: what is needed is not in the file. */
 int predict(const json_t *doc, const double count[FIT_TERMS],
 	    const double price[FIT_TERMS], struct prediction *p);
