@@ -224,6 +224,28 @@ static int run_until_steady(const struct args *a,
 	return err;
 }
 
+static int no_probes(const struct args *a, const struct terms *t)
+{
+	bool must = a->method == METHOD_PROBES;
+
+	cli_error("no probes here: %s; %s", t->why,
+		  must ? "try --method fit" : "the terms are fitted");
+	return must ? EXIT_UNSUPPORTED : 0;
+}
+
+/* Who wants nothing else is told before all is measured. */
+static int try_probes(const struct args *a, struct result *r)
+{
+	int err;
+
+	if (a->method != METHOD_PROBES || a->mode == MODE_CHECK)
+		return 0;
+	err = terms_try(&r->terms);
+	if (err)
+		return measure_failed(err);
+	return r->terms.why ? no_probes(a, &r->terms) : 0;
+}
+
 /* By probes, on what was measured without; or says why not. */
 static int run_probes(const struct args *a, const struct measure_options *o,
 		      struct result *r)
@@ -240,10 +262,7 @@ static int run_probes(const struct args *a, const struct measure_options *o,
 		err = terms_compare(&r->terms, &r->m, r->all.ns);
 		return err ? measure_failed(err) : 0;
 	}
-	cli_error("no probes here: %s; %s", r->terms.why,
-		  a->method == METHOD_PROBES ? "try --method fit" :
-					       "the terms are fitted");
-	return a->method == METHOD_PROBES ? EXIT_UNSUPPORTED : 0;
+	return no_probes(a, &r->terms);
 }
 
 /* Measures into @r. EXIT_FINE, or what went wrong has been said. */
@@ -266,6 +285,9 @@ static int run_trial(const struct args *a, int root, struct result *r)
 		goto out;
 	}
 	r->states = a->states;
+	err = try_probes(a, r);
+	if (err)
+		goto out;
 	err = run_until_steady(a, &o, r);
 	end_progress();
 	err = err ? measure_failed(err) : run_probes(a, &o, r);

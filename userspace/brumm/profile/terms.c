@@ -460,10 +460,26 @@ static int give_up(struct terms *t, int err, const char *why)
 	return 0;
 }
 
+static const struct probe_options how = { .group = -1, .samples = true };
+
+int terms_try(struct terms *t)
+{
+	struct probe *p;
+	char *why = NULL;
+	int err = probe_open(&how, &p, &why);
+
+	*t = (struct terms){ 0 };
+	if (!err)
+		probe_close(p);
+	else
+		err = give_up(t, err, why);
+	free(why);
+	return err;
+}
+
 int terms_measure(const struct measure_options *o, const struct measure *m,
 		  struct terms *t)
 {
-	const struct probe_options how = { .group = -1, .samples = true };
 	struct phase *ph = calloc(1, sizeof(*ph));
 	char *why = NULL;
 	int err;

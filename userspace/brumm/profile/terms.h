@@ -59,6 +59,11 @@ struct terms {
 extern const char *const terms_parts[TERMS_PARTS];
 
 /*
+ * Is it worth to begin? 0: see @why; or -ENOMEM. Free it in any case.
+ */
+int terms_try(struct terms *t);
+
+/*
  * Measures the shapes of @m, which are there. 0: see @why, too; -EINTR on a
  * signal, or another error. Free it in any case.
  */
