@@ -23,8 +23,11 @@
 #define FAR	3.0
 /* So many times what is fitted do mappings take that stand apart, at most. */
 #define APART	4.0
-/* Runs that are yet to come are not the same. */
-#define MARGIN	1.05
+/*
+ * Runs that are yet to come are not the same, and some are interrupted: one of 1,200
+ * of the usual shapes took 8 % more than those alike (6.1, instructions).
+ */
+#define MARGIN	1.08
 /* Of a normal distribution: standard deviation / median absolute deviation. */
 #define SD_PER_MAD	1.4826
 
