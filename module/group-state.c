@@ -152,16 +152,22 @@ static struct brumm_group *group_next_inside(struct brumm_group *g,
  * @mode: an &enum ledger_mode, or %GROUP_MODE_INHERIT
  *
  * Context: may sleep; takes groups_lock.
+ * Return: what it said until now.
  */
-void group_set_mode(struct brumm_group *top, int mode)
+int group_set_mode(struct brumm_group *top, int mode)
 {
 	struct brumm_group *g;
+	int old;
 
 	mutex_lock(&groups_lock);
+	old = top->own_mode;
 	top->own_mode = mode;
-	for (g = top; g; g = group_next_inside(g, top))
+	for (g = top; g; g = group_next_inside(g, top)) {
 		group_update_mode(g);
+		cond_resched();
+	}
 	mutex_unlock(&groups_lock);
+	return old;
 }
 
 /**

@@ -116,7 +116,7 @@ void group_get_reclaims(struct cgroup_subsys_state *css,
 			struct group_reclaims *r);
 void group_default_prices(struct brumm_group *g);
 void group_init_mode(struct brumm_group *g);
-void group_set_mode(struct brumm_group *g, int mode);
+int group_set_mode(struct brumm_group *g, int mode);
 int group_get_mode(struct cgroup_subsys_state *css, enum ledger_mode *in_force);
 
 static inline struct brumm_group *group_of(struct mapdb_sponsor *sp)

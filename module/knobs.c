@@ -457,7 +457,7 @@ static ssize_t mode_write(struct kernfs_open_file *of, char *buf,
 	int mode = GROUP_MODE_INHERIT;
 	struct brumm_group *g;
 	size_t len, rest_len;
-	int err;
+	int err, old;
 
 	if (!units_next_word(&s, end, &word, &len) ||
 	    units_next_word(&s, end, &rest, &rest_len))
@@ -471,10 +471,10 @@ static ssize_t mode_write(struct kernfs_open_file *of, char *buf,
 	g = group_get_css(of_css(of));
 	if (IS_ERR(g))
 		return PTR_ERR(g);
-	group_set_mode(g, mode);
+	old = group_set_mode(g, mode);
 	err = living_mode_changed();
 	if (err)
-		group_set_mode(g, GROUP_MODE_INHERIT);
+		group_set_mode(g, old);
 	group_put(&g->sp);
 	return err ?: nbytes;
 }
