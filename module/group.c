@@ -19,7 +19,7 @@
  *
  * Locks, outer to inner
  *	groups_lock	mutex: tree and table of groups; held to allocate nothing
- *	ledger domain	spinlock
+ *	ledger domain	raw spinlock
  *	checks_lock	raw spinlock: list of groups to check (raw, because a
  *			tracepoint takes it)
  * A look-up takes none of them but RCU.

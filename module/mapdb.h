@@ -36,7 +36,7 @@
  *	space->lock	rwsem: the space's tree of nodes; state, rights and
  *			extent of its nodes for those who fault (read)
  *	sponsor->lock	spinlock: list of first nodes
- *	ledger domain	spinlock
+ *	ledger domain	raw spinlock
  *	store->lock	spinlock: memory of nodes
  * A node changes only with both its mutex and, for what a fault looks at, its
  * space's rwsem held for writing; either one makes it stable to look at. No

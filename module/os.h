@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The one door through which the portable core (mapdb.c, op.c, map.c, grant.c,
- * revoke.c, reclaim.c, walk.c, ledger.c) reaches the kernel. selftests/unit/
- * builds the same files in user space with an os.h of its own, found first on
- * the include path, that offers these names on top of pthreads, ASan and UBSan.
+ * The one door through which the portable core (mapdb.c, nodes.c, op.c, map.c,
+ * grant.c, revoke.c, reclaim.c, told.c, walk.c, ledger.c, ledger-living.c) reaches
+ * the kernel. selftests/unit/ builds the same files in user space with an os.h of
+ * its own, found first on the include path, that offers these names on top of
+ * pthreads, ASan and UBSan.
  *
  * What the core uses: list, rbtree and augmented interval tree, mutex, rwsem,
  * spinlock, wait queue, refcount, kmem_cache, kvmalloc, ktime, RCU, lockdep
