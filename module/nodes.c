@@ -92,12 +92,13 @@ int mapdb_init(void)
 	slab_cache = kmem_cache_create(name, MAPDB_SLAB_BYTES, 0, SLAB_ACCOUNT,
 				       NULL);
 	store_init(&common);
+	/* What it kept would keep the cgroup that paid for it. */
+	common.closed = true;
 	return slab_cache ? 0 : -ENOMEM;
 }
 
 void mapdb_exit(void)
 {
-	store_close(&common);
 	kmem_cache_destroy(slab_cache);
 }
 
