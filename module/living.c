@@ -397,7 +397,10 @@ static bool living_off_if_unwanted(void)
 	/* Who holds it may wait for us. */
 	if (READ_ONCE(living_nr) || !mutex_trylock(&living_mutex))
 		return false;
-	if (!living_wanted()) {
+	/* A kick may outlast the last turn-off: then nothing is left to be done. */
+	if (!living_on) {
+		off = true;
+	} else if (!living_wanted()) {
 		WRITE_ONCE(living_on, false);
 		living_events_off();
 		living_drop_all();
@@ -547,6 +550,8 @@ void living_exit(void)
 	mutex_lock(&living_mutex);
 	living_off();
 	mutex_unlock(&living_mutex);
+	/* Off already: a kick that came before it. */
+	cancel_delayed_work_sync(&living_work);
 	destroy_workqueue(living_wq);
 	/* Records on their way. */
 	rcu_barrier();
