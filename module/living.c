@@ -47,6 +47,8 @@ static struct kmem_cache *living_cache;
 static struct workqueue_struct *living_wq;
 static LLIST_HEAD(living_dirty);
 static unsigned long living_has_missed;
+/* The worker has been kicked, and has not come yet. */
+static unsigned long living_kicked;
 
 /* Who turns it on and off, and whether it is. */
 static DEFINE_MUTEX(living_mutex);
@@ -284,9 +286,11 @@ void living_remove(struct living *l)
 
 /* Looks */
 
+/* Once until it comes: each further kick would put it off by another jiffy. */
 static void living_kick(void)
 {
-	mod_delayed_work(living_wq, &living_work, 1);
+	if (!test_and_set_bit(0, &living_kicked))
+		mod_delayed_work(living_wq, &living_work, 1);
 }
 
 /* Have the worker look at @l soon. Inside an RCU read section; any context. */
@@ -377,6 +381,7 @@ static void living_drop_all(void)
 		cond_resched();
 	}
 	living_has_missed = 0;
+	living_kicked = 0;
 }
 
 static bool living_wanted(void)
@@ -412,6 +417,9 @@ static bool living_off_if_unwanted(void)
 
 static void living_tick(struct work_struct *work)
 {
+	clear_bit(0, &living_kicked);
+	/* What happens from here on kicks again. */
+	smp_mb__after_atomic();
 	if (living_off_if_unwanted())
 		return;
 	living_look_at_dirty();
