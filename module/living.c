@@ -415,6 +415,20 @@ static bool living_off_if_unwanted(void)
 	return off;
 }
 
+/* Those that raise no event: once a tick, however often we are kicked. */
+static unsigned long living_look_in_turn(void)
+{
+	static unsigned long next;
+	long wait = next - jiffies;
+
+	if (wait > 0 && wait <= LIVING_TICK)
+		return wait;
+	next = jiffies + LIVING_TICK;
+	living_look_at_some(max_t(unsigned long, LIVING_LEAST,
+				  READ_ONCE(living_nr) / LIVING_ROUND));
+	return LIVING_TICK;
+}
+
 static void living_tick(struct work_struct *work)
 {
 	clear_bit(0, &living_kicked);
@@ -425,9 +439,7 @@ static void living_tick(struct work_struct *work)
 	living_look_at_dirty();
 	if (test_and_clear_bit(0, &living_has_missed))
 		living_walk_tasks();
-	living_look_at_some(max_t(unsigned long, LIVING_LEAST,
-				  READ_ONCE(living_nr) / LIVING_ROUND));
-	queue_delayed_work(living_wq, &living_work, LIVING_TICK);
+	queue_delayed_work(living_wq, &living_work, living_look_in_turn());
 }
 
 /* The next one of @g that round @round has not met. */
