@@ -22,6 +22,7 @@
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 
 #include "compat/living.h"
@@ -287,9 +288,28 @@ void living_look_mm(struct living *l)
 }
 
 /**
+ * living_owns_mm() - is an address space one of a thread's process?
+ * @task: the thread
+ * @mm: the address space, which the caller keeps
+ *
+ * Not of a vfork child, which only shares its parent's.
+ */
+bool living_owns_mm(struct task_struct *task, struct mm_struct *mm)
+{
+	struct task_struct *owner;
+	bool owns;
+
+	rcu_read_lock();
+	owner = rcu_dereference(mm->owner);
+	owns = owner && same_thread_group(owner, task);
+	rcu_read_unlock();
+	return owns;
+}
+
+/**
  * living_follow_mm() - have a record of an address space
- * @mm: it, which the caller keeps with all that is in it
- * @g: on whose account, if there is none yet
+ * @mm: it, which the caller keeps; its users may leave
+ * @g: on whose account, if there is none yet: its owner's
  * @due: a claim that is for it, or NULL
  *
  * Context: any but interrupts.
@@ -307,6 +327,13 @@ void living_follow_mm(struct mm_struct *mm, struct brumm_group *g,
 	if (!l)
 		return;
 	mm_quick(l, NULL, due);
+	/*
+	 * exit_mmap may have come before there was a record. Pairs with the
+	 * decrement before it: record first, then the users.
+	 */
+	smp_mb();
+	if (unlikely(!atomic_read(&mm->mm_users)))
+		living_remove(l);
 	living_put(l);
 }
 

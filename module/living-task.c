@@ -99,6 +99,22 @@ static struct task_struct *thread_with_mm(struct task_struct *task)
 }
 
 /*
+ * The memory of @task, pinned, or NULL. We do not become a user of it: as the last
+ * one we would have to tear it down, and wait for I/O that a tenant may hold up.
+ */
+static struct mm_struct *grab_mm_of(struct task_struct *task)
+{
+	struct mm_struct *mm;
+
+	task_lock(task);
+	mm = task->mm;
+	if (mm)
+		mmgrab(mm);
+	task_unlock(task);
+	return mm;
+}
+
+/*
  * Have a record of the memory of @task, for an event that had no memory for one;
  * and have it where it belongs, for a move of a process whose leader is dead.
  */
@@ -116,10 +132,11 @@ static void follow_mm_of(struct task_struct *task, struct brumm_group *g)
 			living_look_mm(l);
 		living_put(l);
 	} else {
-		mm = get_task_mm(thread);
+		mm = grab_mm_of(thread);
 		if (mm) {
-			living_follow_mm(mm, g, NULL);
-			mmput(mm);
+			if (living_owns_mm(task, mm))
+				living_follow_mm(mm, g, NULL);
+			mmdrop(mm);
 		}
 	}
 	put_task_struct(thread);

@@ -167,6 +167,7 @@ void living_walk_tasks(void);
 void living_look_process(struct living *l);
 
 /* living-mm.c: address spaces */
+bool living_owns_mm(struct task_struct *task, struct mm_struct *mm);
 void living_follow_mm(struct mm_struct *mm, struct brumm_group *g,
 		      struct living_due *due);
 void living_look_mm(struct living *l);
