@@ -213,7 +213,7 @@ static void task_follow(struct task_struct *task, struct mm_struct *mm,
 		process_settle(l, g, due);
 		living_put(l);
 	}
-	if (mm)
+	if (mm && living_owns_mm(task, mm))
 		living_follow_mm(mm, g, due);
 	group_put(&g->sp);
 }
@@ -281,7 +281,8 @@ static void on_free(void *data, struct task_struct *task)
 
 /*
  * All of a thread group, or of a threaded cgroup one thread. What moves is what
- * the records say. @task->mm is a key here, and may be stale.
+ * the records say. @task->mm is a key here, and may be stale: then what has that
+ * address now need not even be memory.
  */
 static void on_attach(void *data, struct cgroup *to, const char *path,
 		      struct task_struct *task, bool threadgroup)
@@ -312,10 +313,13 @@ static void on_attach(void *data, struct cgroup *to, const char *path,
 		}
 	}
 	l = living_get(mm ?: (void *)task->signal);
-	if (l && mm)
-		living_moved_mm(l, g);
-	else if (l)
+	if (l && mm && l->type == LIVING_IS_MM) {
+		/* Not by a vfork child, whose parent stays. */
+		if (living_owns_mm(task, l->mm))
+			living_moved_mm(l, g);
+	} else if (l) {
 		living_mark_dirty(l);
+	}
 	if (l)
 		living_put(l);
 	if (g)
