@@ -61,18 +61,25 @@ static int huge_counter(pmd_t pmd)
 	return folio_test_swapbacked(folio) ? MM_SHMEMPAGES : MM_FILEPAGES;
 }
 
+static bool pmd_is_huge_page(pmd_t pmd)
+{
+	return pmd_present(pmd) && pmd_trans_huge(pmd);
+}
+
+/* The lock keeps the page, which a fault, a split or the OOM reaper may give up. */
 static void walk_pmds(struct huge_walk *w, pud_t *pud, unsigned long addr,
 		      unsigned long end)
 {
 	pmd_t *p = pmd_offset(pud, addr);
+	spinlock_t *lock;	/* of the table that @p is in */
 	int c;
 
 	for (; addr < end; addr += PMD_SIZE, p++) {
-		pmd_t pmd = READ_ONCE(*p);
-
-		if (!pmd_present(pmd) || !pmd_trans_huge(pmd))
+		if (!pmd_is_huge_page(READ_ONCE(*p)))
 			continue;
-		c = huge_counter(pmd);
+		lock = pmd_lock(w->mm, p);
+		c = pmd_is_huge_page(*p) ? huge_counter(*p) : -1;
+		spin_unlock(lock);
 		if (c >= 0)
 			w->nr[c]++;
 	}
