@@ -221,14 +221,15 @@ void living_quick_mm(struct living *l, struct living_due *due)
 	mm_quick(l, NULL, due);
 }
 
-static void mm_exact_rss(struct living *l)
+/* @kept: what threads have not handed in, see compat_mm_counters_kept() */
+static void mm_exact_rss(struct living *l, const s64 kept[LIVING_RSS])
 {
 	int c;
 
 	lockdep_assert_held(&l->lock);
 	for (c = 0; c < LIVING_RSS; c++) {
 		WRITE_ONCE(l->rss_read[c], compat_mm_counter_read(l->mm, c));
-		l->rss[c] = compat_mm_counter_sum(l->mm, c);
+		l->rss[c] = compat_mm_counter_sum(l->mm, c) + kept[c];
 	}
 }
 
@@ -267,6 +268,7 @@ void living_look_mm(struct living *l)
 {
 	struct brumm_group *g;
 	u64 huge[LIVING_RSS];
+	s64 kept[LIVING_RSS];
 	bool walked, owned;
 
 	if (mm_is_gone(l->mm)) {
@@ -284,10 +286,11 @@ void living_look_mm(struct living *l)
 	 * and afterwards there is no mapping left to be found.
 	 */
 	walked = may_have_huge(l) && living_walk_huge(l->mm, huge);
+	compat_mm_counters_kept(l->mm, kept);
 	raw_spin_lock(&l->lock);
 	if (walked)
 		memcpy(l->huge, huge, sizeof(huge));
-	mm_exact_rss(l);
+	mm_exact_rss(l, kept);
 	mm_settle(l, g, NULL);
 	raw_spin_unlock(&l->lock);
 	if (g)

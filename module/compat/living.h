@@ -22,6 +22,12 @@ static inline s64 compat_mm_counter_sum(struct mm_struct *mm, int member)
 {
 	return percpu_counter_sum(&mm->rss_stat[member]);
 }
+
+static inline void compat_mm_counters_kept(struct mm_struct *mm,
+					   s64 kept[NR_MM_COUNTERS])
+{
+	memset(kept, 0, NR_MM_COUNTERS * sizeof(*kept));
+}
 #else
 #define COMPAT_RSS_STAT_ARGS						\
 	void *data, struct mm_struct *mm, int member, long count
@@ -31,24 +37,35 @@ static inline s64 compat_mm_counter_read(struct mm_struct *mm, int member)
 	return atomic_long_read(&mm->rss_stat.count[member]);
 }
 
-/* With what the threads of the owner have not yet handed in. */
 static inline s64 compat_mm_counter_sum(struct mm_struct *mm, int member)
 {
-	s64 sum = atomic_long_read(&mm->rss_stat.count[member]);
+	return compat_mm_counter_read(mm, member);
+}
+
+/*
+ * What the threads of the owner have not yet handed in: as long as there are
+ * threads, so not with a lock.
+ */
+static inline void compat_mm_counters_kept(struct mm_struct *mm,
+					   s64 kept[NR_MM_COUNTERS])
+{
+	memset(kept, 0, NR_MM_COUNTERS * sizeof(*kept));
 #ifdef SPLIT_RSS_COUNTING
 	struct task_struct *owner, *t;
+	int c;
 
 	rcu_read_lock();
 	owner = rcu_dereference(mm->owner);
 	if (owner) {
 		for_each_thread(owner, t) {
-			if (READ_ONCE(t->mm) == mm)
-				sum += READ_ONCE(t->rss_stat.count[member]);
+			if (READ_ONCE(t->mm) != mm)
+				continue;
+			for (c = 0; c < NR_MM_COUNTERS; c++)
+				kept[c] += READ_ONCE(t->rss_stat.count[c]);
 		}
 	}
 	rcu_read_unlock();
 #endif
-	return sum;
 }
 #endif
 
