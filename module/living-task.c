@@ -414,20 +414,27 @@ void living_events_off(void)
 
 /* The walk */
 
-/* The first process whose number is at least @nr, pinned, or NULL. */
+/*
+ * The first process whose number is at least @nr, pinned, or NULL. There may be
+ * any number of threads before it: hence others may run after each.
+ */
 static struct task_struct *next_process(pid_t *nr)
 {
 	struct task_struct *task = NULL;
 	struct pid *pid;
 
-	rcu_read_lock();
-	while (!task && (pid = find_ge_pid(*nr, &init_pid_ns))) {
-		*nr = pid_nr(pid) + 1;
-		task = pid_task(pid, PIDTYPE_TGID);
-		if (task)
-			get_task_struct(task);
-	}
-	rcu_read_unlock();
+	do {
+		rcu_read_lock();
+		pid = find_ge_pid(*nr, &init_pid_ns);
+		if (pid) {
+			*nr = pid_nr(pid) + 1;
+			task = pid_task(pid, PIDTYPE_TGID);
+			if (task)
+				get_task_struct(task);
+		}
+		rcu_read_unlock();
+		cond_resched();
+	} while (pid && !task);
 	return task;
 }
 
@@ -455,6 +462,5 @@ void living_walk_tasks(void)
 			group_put(&g->sp);
 		}
 		put_task_struct(task);
-		cond_resched();
 	}
 }
