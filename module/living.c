@@ -23,6 +23,7 @@
 #include <linux/mm_types.h>
 #include <linux/rculist.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
@@ -473,7 +474,8 @@ static void living_look_at_group(struct brumm_group *g, struct living_state *s)
 
 	lockdep_assert_held(&living_mutex);
 	round = ++rounds;
-	while (most-- && (l = living_next_of(g, round))) {
+	while (most-- && !fatal_signal_pending(current) &&
+	       (l = living_next_of(g, round))) {
 		at = READ_ONCE(l->looked_at);
 		if (at && at < begin)
 			s->oldest = max(s->oldest, begin - at);
@@ -489,6 +491,9 @@ static void living_look_at_group(struct brumm_group *g, struct living_state *s)
  * @css: the cgroup's memory css
  * @s: out: what was there
  *
+ * A reader who is killed need not be told the truth any more: whoever removes his
+ * cgroup waits for him with cgroup_mutex held.
+ *
  * Context: may sleep.
  */
 void living_refresh(struct cgroup_subsys_state *css, struct living_state *s)
@@ -496,9 +501,8 @@ void living_refresh(struct cgroup_subsys_state *css, struct living_state *s)
 	struct brumm_group *top, *g = NULL;
 
 	*s = (struct living_state) {};
-	if (!READ_ONCE(living_on))
+	if (!READ_ONCE(living_on) || mutex_lock_killable(&living_mutex))
 		return;
-	mutex_lock(&living_mutex);
 	/* Those who died, and those who belong here but are elsewhere yet. */
 	living_look_at_dirty();
 	if (test_and_clear_bit(0, &living_has_missed))
