@@ -258,6 +258,23 @@ static bool mm_is_gone(struct mm_struct *mm)
 	return !atomic_read(&mm->mm_users) && atomic_read(&mm->mm_count) == 1;
 }
 
+/* See process_look_again(). */
+static void mm_look_again(struct living *l, const struct brumm_group *g)
+{
+	struct brumm_group *now;
+	bool owned;
+
+	now = mm_group(l->mm, &owned);
+	if (unlikely(owned && now != g)) {
+		if (g)
+			living_mark_dirty(l);
+		else
+			living_missed();
+	}
+	if (now)
+		group_put(&now->sp);
+}
+
 /**
  * living_look_mm() - an exact look at an address space
  * @l: its record
@@ -278,6 +295,7 @@ void living_look_mm(struct living *l)
 	g = mm_group(l->mm, &owned);
 	if (owned && !g) {
 		living_remove(l);
+		mm_look_again(l, NULL);
 		return;
 	}
 	/*
@@ -293,8 +311,11 @@ void living_look_mm(struct living *l)
 	mm_exact_rss(l, kept);
 	mm_settle(l, g, NULL);
 	raw_spin_unlock(&l->lock);
-	if (g)
+	/* Without an owner it stays where it is. */
+	if (g) {
+		mm_look_again(l, g);
 		group_put(&g->sp);
+	}
 }
 
 /**

@@ -171,6 +171,30 @@ static struct brumm_group *process_group(struct task_struct *task)
 	return g;
 }
 
+/*
+ * The group was found without a lock. Where a move came in between, its event may
+ * have been overruled by us, who knew less; or a mode that has changed. Then @l is
+ * looked at once more; or all are, if it is not there any more.
+ */
+static void process_look_again(struct living *l, struct task_struct *task,
+			       const struct brumm_group *g)
+{
+	struct brumm_group *now;
+	bool wants;
+
+	rcu_read_lock();
+	now = living_group_now(process_mover(task), &wants);
+	rcu_read_unlock();
+	if (unlikely(now != g)) {
+		if (g)
+			living_mark_dirty(l);
+		else
+			living_missed();
+	}
+	if (now)
+		group_put(&now->sp);
+}
+
 /**
  * living_look_process() - an exact look at a thread group
  * @l: its record
@@ -180,11 +204,14 @@ static struct brumm_group *process_group(struct task_struct *task)
 void living_look_process(struct living *l)
 {
 	struct task_struct *task = process_task(l);
+	bool lives = READ_ONCE(task->signal->nr_threads);
 	struct brumm_group *g = NULL;
 
-	if (READ_ONCE(task->signal->nr_threads))
+	if (lives)
 		g = process_group(task);
 	process_move(l, g);
+	if (lives)
+		process_look_again(l, task, g);
 	if (g) {
 		follow_mm_of(task, g);
 		group_put(&g->sp);
