@@ -85,6 +85,27 @@ static void claim_settle(struct task_struct *task, struct mm_struct *mm)
 	living_drop_due(&due);
 }
 
+/* Have @l say what was charged to @g. False: all are being dropped. */
+static bool claim_add(struct living *l, struct brumm_group *g,
+		      const struct living_delta *d)
+{
+	bool added;
+	u32 left;
+	int k;
+
+	raw_spin_lock(&l->lock);
+	added = !l->gone;
+	if (likely(added)) {
+		/* Empty since a moment ago: it may change hands for nothing. */
+		living_rehome(l, g);
+		for_each_living_kind(k, d, left)
+			l->count.n[k] += d->n[k];
+		WRITE_ONCE(l->claimed_at, ktime_get_ns());
+	}
+	raw_spin_unlock(&l->lock);
+	return added;
+}
+
 /**
  * living_try_charge() - may the calling task do this?
  * @d: what it would add; none of it negative
@@ -115,15 +136,7 @@ int living_try_charge(const struct living_delta *d)
 	/* Without memory it is asked for all the same, and charged when seen. */
 	l = living_make(LIVING_IS_CLAIM, task, g);
 	err = ledger_living_try(&g->sp.ledger, d);
-	if (!err && l) {
-		raw_spin_lock(&l->lock);
-		/* Empty since a moment ago: it may change hands for nothing. */
-		living_rehome(l, g);
-		for_each_living_kind(k, d, left)
-			l->count.n[k] += d->n[k];
-		WRITE_ONCE(l->claimed_at, ktime_get_ns());
-		raw_spin_unlock(&l->lock);
-	} else if (!err) {
+	if (!err && !(l && claim_add(l, g, d))) {
 		struct living_due due = { .group = g };
 
 		refcount_inc(&g->refs);

@@ -51,7 +51,10 @@ static unsigned long living_has_missed;
 /* The worker has been kicked, and has not come yet. */
 static unsigned long living_kicked;
 
-/* Who turns it on and off, and whether it is. */
+/*
+ * Who turns it on and off, and whether it is. On: after the tracepoints, before the
+ * walk, which finds whom they told of in between.
+ */
 static DEFINE_MUTEX(living_mutex);
 static bool living_on;
 
@@ -125,12 +128,19 @@ static void *living_key(enum living_type type, void *what)
 		((struct task_struct *)what)->signal : what;
 }
 
-/* Insert @l, unless there is one already. */
+/*
+ * Insert @l, unless there is one already. NULL: we are off. Who tells that holds
+ * the lock after that when all are dropped: nothing is inserted behind its back.
+ */
 static struct living *living_insert(struct living *l)
 {
 	struct living *old;
 
 	raw_spin_lock(&living_lock);
+	if (unlikely(!READ_ONCE(living_on))) {
+		raw_spin_unlock(&living_lock);
+		return NULL;
+	}
 	old = living_find(l->key);
 	if (unlikely(old)) {
 		if (!refcount_inc_not_zero(&old->refs))
@@ -153,7 +163,8 @@ static struct living *living_insert(struct living *l)
  * @g: on whose account, if it is made
  *
  * Context: any but interrupts.
- * Return: the record, with a reference; NULL: no memory, the worker will see.
+ * Return: the record, with a reference; NULL: no memory, the worker will see; or
+ * nobody is followed any more.
  */
 struct living *living_make(enum living_type type, void *what,
 			   struct brumm_group *g)
