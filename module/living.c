@@ -94,21 +94,36 @@ struct living *living_get(const void *key)
 	return l;
 }
 
+static void living_unpin(struct living *l)
+{
+	group_put(&l->group->sp);
+	if (l->task)
+		put_task_struct(l->task);
+	if (l->mm)
+		mmdrop(l->mm);
+}
+
 static void living_free(struct rcu_head *rcu)
 {
 	kmem_cache_free(living_cache, container_of(rcu, struct living, rcu));
+}
+
+static void living_unpin_free(struct rcu_head *rcu)
+{
+	living_unpin(container_of(rcu, struct living, rcu));
+	living_free(rcu);
 }
 
 void living_put(struct living *l)
 {
 	if (!refcount_dec_and_test(&l->refs))
 		return;
-	group_put(&l->group->sp);
-	if (l->task)
-		put_task_struct(l->task);
-	if (l->mm)
-		mmdrop(l->mm);
-	call_rcu(&l->rcu, living_free);
+	if (compat_may_mmdrop()) {
+		living_unpin(l);
+		call_rcu(&l->rcu, living_free);
+	} else {
+		call_rcu(&l->rcu, living_unpin_free);
+	}
 }
 
 /* Have @l be about @what. */

@@ -75,4 +75,13 @@ static inline bool compat_may_allocate(void)
 	return !IS_ENABLED(CONFIG_PREEMPT_RT) || preemptible();
 }
 
+/*
+ * The last mmdrop() takes spinlocks, on which one sleeps there; but is not for a
+ * softirq elsewhere. As mmdrop_sched() has it, which is not for modules.
+ */
+static inline bool compat_may_mmdrop(void)
+{
+	return compat_may_allocate();
+}
+
 #endif /* BRUMM_COMPAT_LIVING_H */
