@@ -51,7 +51,10 @@ static inline void domain_follow_root(struct ledger_domain *d)
 static inline void ledger_lock(struct ledger *l)
 	__acquires(&l->domain->lock)
 {
-	raw_spin_lock(&l->domain->lock);
+	unsigned long irqs;
+
+	raw_spin_lock_irqsave(&l->domain->lock, irqs);
+	l->domain->irqs = irqs;
 	if (!ledger_is_root(l))
 		domain_follow_root(l->domain);
 }
@@ -59,7 +62,9 @@ static inline void ledger_lock(struct ledger *l)
 static inline void ledger_unlock(struct ledger *l)
 	__releases(&l->domain->lock)
 {
-	raw_spin_unlock(&l->domain->lock);
+	unsigned long irqs = l->domain->irqs;
+
+	raw_spin_unlock_irqrestore(&l->domain->lock, irqs);
 }
 
 static inline void ledger_sync(struct ledger *l)

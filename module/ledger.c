@@ -667,10 +667,10 @@ void ledger_init(struct ledger *l, struct ledger *parent)
 		l->domain->root = parent;
 		/* Not 0: no ledger in it is up to date yet. */
 		l->domain->version = 1;
-		raw_spin_lock(&parent->domain->lock);
+		ledger_lock(parent);
 		l->domain->prices = parent->domain->prices;
 		l->domain->root_version = parent->domain->version;
-		raw_spin_unlock(&parent->domain->lock);
+		ledger_unlock(parent);
 	}
 	ledger_lock(l);
 	ledger_refresh(l);

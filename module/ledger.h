@@ -35,7 +35,9 @@
  *	enforce	the limit is for both together
  *
  * Locks, outer to inner; raw ones, because tracepoints charge, and with both
- * held only steps linear in the depth of the tree are done
+ * held only steps linear in the depth of the tree are done. Interrupts are off:
+ * the tracepoint of a move comes with a lock of the tracing of cgroups held, which
+ * is taken inside css_set_lock, which soft interrupts take.
  *	domain lock	everything in the ledgers of a domain
  *	root's lock	the root's prices
  *
@@ -106,6 +108,7 @@ enum ledger_event {
 /**
  * struct ledger_domain - what the ledgers below a child of the root share
  * @lock: see above; in the root: the lock of its prices
+ * @irqs: flags of who holds @lock
  * @version: changes whenever a price that is in force here does
  * @root: the root
  * @root_version: version of the root's prices that @prices is a copy of
@@ -114,6 +117,7 @@ enum ledger_event {
  */
 struct ledger_domain {
 	raw_spinlock_t lock;	/* see "Locks" above */
+	unsigned long irqs;
 	unsigned long version;
 	struct ledger *root;
 	unsigned long root_version;

@@ -41,14 +41,14 @@ void living_take_claim(struct task_struct *task, struct living_due *due)
 	due->group = NULL;
 	if (likely(!l))
 		return;
-	raw_spin_lock(&l->lock);
+	living_lock_record(l);
 	if (!l->gone && !living_counts_zero(&l->count)) {
 		due->group = l->group;
 		refcount_inc(&due->group->refs);
 		due->left = l->count;
 		memset(&l->count, 0, sizeof(l->count));
 	}
-	raw_spin_unlock(&l->lock);
+	living_unlock_record(l);
 	living_put(l);
 }
 
@@ -93,7 +93,7 @@ static bool claim_add(struct living *l, struct brumm_group *g,
 	u32 left;
 	int k;
 
-	raw_spin_lock(&l->lock);
+	living_lock_record(l);
 	added = !l->gone;
 	if (likely(added)) {
 		/* Empty since a moment ago: it may change hands for nothing. */
@@ -102,7 +102,7 @@ static bool claim_add(struct living *l, struct brumm_group *g,
 			l->count.n[k] += d->n[k];
 		WRITE_ONCE(l->claimed_at, ktime_get_ns());
 	}
-	raw_spin_unlock(&l->lock);
+	living_unlock_record(l);
 	return added;
 }
 
@@ -180,10 +180,10 @@ void living_fork_cost(bool thread, bool shares_mm, struct living_delta *d)
 	l = living_get(current->mm);
 	if (!l)
 		return;
-	raw_spin_lock(&l->lock);
+	living_lock_record(l);
 	for (k = LIVING_MM; k <= LIVING_SWAP; k++)
 		living_delta_set(d, k, l->count.n[k]);
-	raw_spin_unlock(&l->lock);
+	living_unlock_record(l);
 	living_put(l);
 }
 

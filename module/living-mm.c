@@ -209,10 +209,10 @@ static void mm_glance(struct living *l)
 static void mm_quick(struct living *l, struct brumm_group *g,
 		     struct living_due *due)
 {
-	raw_spin_lock(&l->lock);
+	living_lock_record(l);
 	mm_glance(l);
 	mm_settle(l, g, due);
-	raw_spin_unlock(&l->lock);
+	living_unlock_record(l);
 }
 
 /* A quick look, which uses up @due. */
@@ -305,12 +305,12 @@ void living_look_mm(struct living *l)
 	 */
 	walked = may_have_huge(l) && living_walk_huge(l->mm, huge);
 	compat_mm_counters_kept(l->mm, kept);
-	raw_spin_lock(&l->lock);
+	living_lock_record(l);
 	if (walked)
 		memcpy(l->huge, huge, sizeof(huge));
 	mm_exact_rss(l, kept);
 	mm_settle(l, g, NULL);
-	raw_spin_unlock(&l->lock);
+	living_unlock_record(l);
 	/* Without an owner it stays where it is. */
 	if (g) {
 		mm_look_again(l, g);

@@ -43,14 +43,14 @@ static void process_settle(struct living *l, struct brumm_group *g,
 	struct living_truth t = {};
 	unsigned int threads;
 
-	raw_spin_lock(&l->lock);
+	living_lock_record(l);
 	threads = READ_ONCE(l->task->signal->nr_threads);
 	if (threads) {
 		living_truth_set(&t, LIVING_PROCESS, 1);
 		living_truth_set(&t, LIVING_THREAD, threads - 1);
 		living_settle(l, g, &t, due);
 	}
-	raw_spin_unlock(&l->lock);
+	living_unlock_record(l);
 	if (!threads)
 		living_remove(l);
 }
@@ -69,9 +69,9 @@ static struct task_struct *process_task(struct living *l)
 {
 	struct task_struct *task;
 
-	raw_spin_lock(&l->lock);
+	living_lock_record(l);
 	task = get_task_struct(l->task);
-	raw_spin_unlock(&l->lock);
+	living_unlock_record(l);
 	return task;
 }
 
@@ -279,12 +279,12 @@ static void on_exec(void *data, struct task_struct *task, pid_t old_pid,
 	l = living_get(task->signal);
 	if (!l)
 		return;
-	raw_spin_lock(&l->lock);
+	living_lock_record(l);
 	if (l->task != task) {
 		old = l->task;
 		l->task = get_task_struct(task);
 	}
-	raw_spin_unlock(&l->lock);
+	living_unlock_record(l);
 	/* The former leader: whoever released it has a reference, too. */
 	if (old)
 		put_task_struct(old);

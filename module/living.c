@@ -150,24 +150,25 @@ static void *living_key(enum living_type type, void *what)
 static struct living *living_insert(struct living *l)
 {
 	struct living *old;
+	unsigned long irqs;
 
-	raw_spin_lock(&living_lock);
+	raw_spin_lock_irqsave(&living_lock, irqs);
 	if (unlikely(!READ_ONCE(living_on))) {
-		raw_spin_unlock(&living_lock);
+		raw_spin_unlock_irqrestore(&living_lock, irqs);
 		return NULL;
 	}
 	old = living_find(l->key);
 	if (unlikely(old)) {
 		if (!refcount_inc_not_zero(&old->refs))
 			old = NULL;
-		raw_spin_unlock(&living_lock);
+		raw_spin_unlock_irqrestore(&living_lock, irqs);
 		return old;
 	}
 	hlist_add_head_rcu(&l->hash, living_bucket(l->key));
 	list_add(&l->in_group, &l->group->living);
 	list_add(&l->in_all, &living_all);
 	living_nr++;
-	raw_spin_unlock(&living_lock);
+	raw_spin_unlock_irqrestore(&living_lock, irqs);
 	return l;
 }
 
@@ -294,7 +295,7 @@ void living_remove(struct living *l)
 	struct living_truth none = { .kinds = (1U << LIVING_KINDS) - 1 };
 	bool gone;
 
-	raw_spin_lock(&l->lock);
+	living_lock_record(l);
 	gone = l->gone;
 	if (!gone) {
 		living_charge_to(l, &none, NULL);
@@ -306,7 +307,7 @@ void living_remove(struct living *l)
 		living_nr--;
 		raw_spin_unlock(&living_lock);
 	}
-	raw_spin_unlock(&l->lock);
+	living_unlock_record(l);
 	if (!gone)
 		living_put(l);
 }
@@ -373,14 +374,15 @@ static void living_look_at_dirty(void)
 static struct living *living_next_of_all(void)
 {
 	struct living *l;
+	unsigned long irqs;
 
-	raw_spin_lock(&living_lock);
+	raw_spin_lock_irqsave(&living_lock, irqs);
 	l = list_first_entry_or_null(&living_all, struct living, in_all);
 	if (l) {
 		list_move_tail(&l->in_all, &living_all);
 		refcount_inc(&l->refs);
 	}
-	raw_spin_unlock(&living_lock);
+	raw_spin_unlock_irqrestore(&living_lock, irqs);
 	return l;
 }
 
@@ -473,8 +475,9 @@ static void living_tick(struct work_struct *work)
 static struct living *living_next_of(struct brumm_group *g, unsigned long round)
 {
 	struct living *l;
+	unsigned long irqs;
 
-	raw_spin_lock(&living_lock);
+	raw_spin_lock_irqsave(&living_lock, irqs);
 	l = list_first_entry_or_null(&g->living, struct living, in_group);
 	if (l && l->round != round) {
 		l->round = round;
@@ -483,7 +486,7 @@ static struct living *living_next_of(struct brumm_group *g, unsigned long round)
 	} else {
 		l = NULL;
 	}
-	raw_spin_unlock(&living_lock);
+	raw_spin_unlock_irqrestore(&living_lock, irqs);
 	return l;
 }
 

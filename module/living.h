@@ -14,7 +14,8 @@
  *	exact	by the worker or a reader of the group's files: may sleep; also finds
  *		whose the thing is by now, and makes that group if it has none
  *
- * Locks, outer to inner; all raw, none taken in interrupts
+ * Locks, outer to inner; all raw, with interrupts off (see ledger.h), none taken
+ * in interrupts
  *	record's lock		what it has charged, and where
  *	living_lock		table and lists of records
  *	ledger domain		see ledger.h
@@ -55,6 +56,7 @@ enum living_type {
  * @type: what that is
  * @refs: one while it is in the table, and those of who looks at it
  * @lock: see above; protects @gone, @group, @count and what follows them
+ * @irqs: flags of who holds @lock
  * @gone: charged nothing any more, and never will
  * @group: on whose account; with a reference
  * @looked_at: ktime of the last exact look, ns
@@ -80,6 +82,7 @@ struct living {
 	enum living_type type;
 	refcount_t refs;
 	raw_spinlock_t lock;	/* see "Locks" above */
+	unsigned long irqs;
 	bool gone;
 	struct brumm_group *group;
 	u64 looked_at;
@@ -97,6 +100,23 @@ struct living {
 	s64 rss_read[LIVING_RSS];
 	u64 huge[LIVING_RSS];
 };
+
+static inline void living_lock_record(struct living *l)
+	__acquires(&l->lock)
+{
+	unsigned long irqs;
+
+	raw_spin_lock_irqsave(&l->lock, irqs);
+	l->irqs = irqs;
+}
+
+static inline void living_unlock_record(struct living *l)
+	__releases(&l->lock)
+{
+	unsigned long irqs = l->irqs;
+
+	raw_spin_unlock_irqrestore(&l->lock, irqs);
+}
 
 /**
  * struct living_truth - what a look has found

@@ -125,6 +125,8 @@ typedef struct spinlock raw_spinlock_t;
 #define raw_spin_lock_init(s)	spin_lock_init(s)
 #define raw_spin_lock(s)	spin_lock(s)
 #define raw_spin_unlock(s)	spin_unlock(s)
+#define raw_spin_lock_irqsave(s, f)	spin_lock_irqsave(s, f)
+#define raw_spin_unlock_irqrestore(s, f)	spin_unlock_irqrestore(s, f)
 #define spin_lock_bh(s)		spin_lock(s)
 #define spin_unlock_bh(s)	spin_unlock(s)
 #define spin_lock_irq(s)	spin_lock(s)
