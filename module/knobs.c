@@ -21,6 +21,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/capability.h>
 #include <linux/cgroup.h>
 #include <linux/kernfs.h>
 #include <linux/kprobes.h>
@@ -468,6 +469,10 @@ static ssize_t mode_write(struct kernfs_open_file *of, char *buf,
 		if (mode < 0)
 			return mode;
 	}
+	/* Following tasks costs everybody a little: that is not for an owner. */
+	if (mode > LEDGER_OFF && !living_is_on() &&
+	    !file_ns_capable(of->file, &init_user_ns, CAP_SYS_ADMIN))
+		return -EPERM;
 	g = group_get_css(of_css(of));
 	if (IS_ERR(g))
 		return PTR_ERR(g);

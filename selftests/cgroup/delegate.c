@@ -140,10 +140,35 @@ static void no_way_around(void)
 	CHECK_EQ(knob_usage_ns(cg), COST(2, 2, 2));
 }
 
+/* An owner below @cg writes @mode. */
+static int owner_writes_mode(const char *mode)
+{
+	int cg = priced("d");
+
+	give(cg);
+	cg_enter(cg);
+	become_somebody();
+	return cg_write(settle(cg), "brumm.mode", mode);
+}
+
+/* That costs all others, too. */
+static void not_the_first(void)
+{
+	CHECK_RET(owner_writes_mode("audit"), -EPERM);
+}
+
+static void not_the_last(void)
+{
+	REQUIRE_OK(cg_write(cg_make("e"), "brumm.mode", "audit"));
+	CHECK_OK(owner_writes_mode("enforce"));
+}
+
 static const struct tap_case cases[] = {
 	{ "an owner sets limits below, not here", by_ownership },
 	{ "so does the superuser of a cgroup namespace", by_namespace },
 	{ "prices and limits below are no way around", no_way_around },
+	{ "an owner cannot have tasks followed", not_the_first },
+	{ "where they are followed, he says what limits mean", not_the_last },
 };
 
 int main(int argc, char **argv)
