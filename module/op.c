@@ -96,7 +96,8 @@ void mapdb_op_exit(struct mapdb_op *op)
 
 /*
  * Fill up the spare nodes. A cut must not fail for lack of memory, since
- * somebody who takes back what is his cannot be told that he may not.
+ * somebody who takes back what is his cannot be told that he may not. Over a
+ * memory limit NORETRY has it charged all the same, instead of somebody killed.
  */
 void mapdb_op_refill(struct mapdb_op *op)
 {
@@ -104,7 +105,8 @@ void mapdb_op_refill(struct mapdb_op *op)
 		struct mapdb_node *n;
 
 		n = mapdb_node_alloc(op->actor,
-				     GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
+				     GFP_KERNEL_ACCOUNT | __GFP_NOFAIL |
+				     __GFP_NORETRY);
 		n->next = op->spare;
 		op->spare = n;
 		op->nr_spare++;

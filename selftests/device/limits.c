@@ -126,7 +126,7 @@ static void holes(void *arg)
 
 	REQUIRE_OK(dev_alloc(src, 0, pages));
 	REQUIRE_OK(dev_map(src, 0, pages, to, 0, RW));
-	cg_enter(*(int *)arg);
+	enter_resident(*(int *)arg);
 	for (i = 1; i < pages; i += 2) {
 		int ret = dev_unmap(src, i, 1);
 
@@ -138,7 +138,7 @@ static void holes(void *arg)
 
 static void holes_over_the_limit(void)
 {
-	int cg = limited("2M");
+	int cg = limited("1M");
 
 	reap(spawn(holes, &cg));
 	nobody_killed(cg);
