@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 #define _GNU_SOURCE
 #include <errno.h>
-#include <gsl/gsl_errno.h>
 #include <gsl/gsl_linalg.h>
-#include <gsl/gsl_multifit.h>
 #include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "fit.h"
+#include "robust.h"
 
 const char *const fit_names[FIT_TERMS] = {
 	[FIT_SYSCALL] = "syscall",
@@ -36,34 +35,10 @@ double fit_predict(const double ns[FIT_TERMS], const struct fit_run *run)
 
 /* The problem for the terms that are still to be found. */
 struct problem {
-	size_t n, terms;
+	struct robust r;
 	enum fit_term term[FIT_TERMS];
 	double scale[FIT_TERMS];
-	gsl_matrix *x, *cov;
-	gsl_vector *y, *c;
-	gsl_multifit_robust_workspace *w;
 };
-
-static void problem_free(struct problem *p)
-{
-	gsl_matrix_free(p->x);
-	gsl_matrix_free(p->cov);
-	gsl_vector_free(p->y);
-	gsl_vector_free(p->c);
-	if (p->w)
-		gsl_multifit_robust_free(p->w);
-}
-
-static int problem_alloc(struct problem *p)
-{
-	p->x = gsl_matrix_alloc(p->n, p->terms);
-	p->cov = gsl_matrix_alloc(p->terms, p->terms);
-	p->y = gsl_vector_alloc(p->n);
-	p->c = gsl_vector_alloc(p->terms);
-	p->w = gsl_multifit_robust_alloc(gsl_multifit_robust_bisquare, p->n,
-					 p->terms);
-	return p->x && p->cov && p->y && p->c && p->w ? 0 : -ENOMEM;
-}
 
 /* Each row divided by the run's time, each column by its greatest value. */
 static void problem_fill(struct problem *p, const struct fit_run *runs,
@@ -71,18 +46,18 @@ static void problem_fill(struct problem *p, const struct fit_run *runs,
 {
 	size_t i, k;
 
-	for (k = 0; k < p->terms; k++) {
+	for (k = 0; k < p->r.terms; k++) {
 		p->scale[k] = 0;
-		for (i = 0; i < p->n; i++)
+		for (i = 0; i < p->r.n; i++)
 			p->scale[k] = fmax(p->scale[k],
 					   runs[i].count[p->term[k]] /
 					   runs[i].ns);
 	}
-	for (i = 0; i < p->n; i++) {
-		gsl_vector_set(p->y, i, 1 - fit_predict(known, &runs[i]) /
+	for (i = 0; i < p->r.n; i++) {
+		gsl_vector_set(p->r.y, i, 1 - fit_predict(known, &runs[i]) /
 					    runs[i].ns);
-		for (k = 0; k < p->terms; k++)
-			gsl_matrix_set(p->x, i, k, runs[i].count[p->term[k]] /
+		for (k = 0; k < p->r.terms; k++)
+			gsl_matrix_set(p->r.x, i, k, runs[i].count[p->term[k]] /
 						   runs[i].ns / p->scale[k]);
 	}
 }
@@ -91,23 +66,19 @@ static void problem_fill(struct problem *p, const struct fit_run *runs,
 static int solve(struct problem *p, const struct fit_run *runs,
 		 const double known[FIT_TERMS], struct fit *fit, int *worst)
 {
-	int err = problem_alloc(p), status;
+	int err = robust_alloc(&p->r);
 	size_t k;
 
 	*worst = -1;
 	if (err)
 		goto out;
 	problem_fill(p, runs, known);
-	gsl_multifit_robust_maxiter(1000, p->w);
-	status = gsl_multifit_robust(p->x, p->y, p->c, p->cov, p->w);
-	/* Without a residual left the weights never settle. */
-	if (status && status != GSL_EMAXITER) {
-		err = -EINVAL;
+	err = robust_solve(&p->r);
+	if (err)
 		goto out;
-	}
-	for (k = 0; k < p->terms; k++) {
-		double ns = gsl_vector_get(p->c, k) / p->scale[k];
-		double var = gsl_matrix_get(p->cov, k, k);
+	for (k = 0; k < p->r.terms; k++) {
+		double ns = gsl_vector_get(p->r.c, k) / p->scale[k];
+		double var = gsl_matrix_get(p->r.cov, k, k);
 
 		if (!isfinite(ns) || !isfinite(var)) {
 			err = -EINVAL;
@@ -120,7 +91,7 @@ static int solve(struct problem *p, const struct fit_run *runs,
 			*worst = (int)k;
 	}
 out:
-	problem_free(p);
+	robust_free(&p->r);
 	return err;
 }
 
@@ -128,21 +99,21 @@ out:
 static bool tells_apart(struct problem *p, const struct fit_run *runs)
 {
 	static const double nothing[FIT_TERMS];
-	gsl_vector *s = gsl_vector_alloc(p->terms);
-	gsl_vector *work = gsl_vector_alloc(p->terms);
-	gsl_matrix *v = gsl_matrix_alloc(p->terms, p->terms);
+	gsl_vector *s = gsl_vector_alloc(p->r.terms);
+	gsl_vector *work = gsl_vector_alloc(p->r.terms);
+	gsl_matrix *v = gsl_matrix_alloc(p->r.terms, p->r.terms);
 	bool ok = false;
 
-	if (!problem_alloc(p) && s && work && v) {
+	if (!robust_alloc(&p->r) && s && work && v) {
 		problem_fill(p, runs, nothing);
-		ok = !gsl_linalg_SV_decomp(p->x, v, s, work) &&
-		     gsl_vector_get(s, p->terms - 1) >
+		ok = !gsl_linalg_SV_decomp(p->r.x, v, s, work) &&
+		     gsl_vector_get(s, p->r.terms - 1) >
 			     1e-4 * gsl_vector_get(s, 0);
 	}
 	gsl_vector_free(s);
 	gsl_vector_free(work);
 	gsl_matrix_free(v);
-	problem_free(p);
+	robust_free(&p->r);
 	return ok;
 }
 
@@ -186,7 +157,7 @@ int fit_terms(const struct fit_run *runs, size_t n,
 	      const double fixed[FIT_TERMS], struct fit *fit)
 {
 	gsl_error_handler_t *handler = gsl_set_error_handler_off();
-	struct problem p = { .n = n };
+	struct problem p = { .r.n = n };
 	double known[FIT_TERMS] = { 0 };
 	int t, worst = -1, err = 0;
 
@@ -195,16 +166,16 @@ int fit_terms(const struct fit_run *runs, size_t n,
 		if (fixed && !isnan(fixed[t]))
 			fit->ns[t] = known[t] = fixed[t];
 		else if (occurs(runs, n, t))
-			p.term[p.terms++] = t;
+			p.term[p.r.terms++] = t;
 	}
-	if (n <= p.terms || !p.terms || !tells_apart(&p, runs))
+	if (n <= p.r.terms || !p.r.terms || !tells_apart(&p, runs))
 		err = -EINVAL;
-	while (!err && p.terms) {
+	while (!err && p.r.terms) {
 		err = solve(&p, runs, known, fit, &worst);
 		if (err || worst < 0)
 			break;
 		fit->ns[p.term[worst]] = fit->error[p.term[worst]] = 0;
-		p.term[worst] = p.term[--p.terms];
+		p.term[worst] = p.term[--p.r.terms];
 	}
 	gsl_set_error_handler(handler);
 	return err ? err : judge(runs, n, fit);

@@ -2,11 +2,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <glpk.h>
-#include <gsl/gsl_errno.h>
-#include <gsl/gsl_multifit.h>
 #include <math.h>
 #include <string.h>
 
+#include "../robust.h"
 #include "solve.h"
 
 /* Half of the 95 % interval / standard error. */
@@ -24,51 +23,27 @@
 /* The kinds that are still to be found. */
 struct problem {
 	const struct solve_row *rows;
-	size_t n, terms;
+	struct robust r;
 	int term[KINDS_MOST];
 	double scale[KINDS_MOST];
-	gsl_matrix *x, *cov;
-	gsl_vector *y, *c;
-	gsl_multifit_robust_workspace *w;
 };
-
-static int problem_alloc(struct problem *p)
-{
-	p->x = gsl_matrix_alloc(p->n, p->terms);
-	p->cov = gsl_matrix_alloc(p->terms, p->terms);
-	p->y = gsl_vector_alloc(p->n);
-	p->c = gsl_vector_alloc(p->terms);
-	p->w = gsl_multifit_robust_alloc(gsl_multifit_robust_bisquare, p->n,
-					 p->terms);
-	return p->x && p->cov && p->y && p->c && p->w ? 0 : -ENOMEM;
-}
-
-static void problem_free(struct problem *p)
-{
-	gsl_matrix_free(p->x);
-	gsl_matrix_free(p->cov);
-	gsl_vector_free(p->y);
-	gsl_vector_free(p->c);
-	if (p->w)
-		gsl_multifit_robust_free(p->w);
-}
 
 /* Each row divided by its time, each column by its greatest value. */
 static void problem_fill(struct problem *p)
 {
 	size_t i, k;
 
-	for (k = 0; k < p->terms; k++) {
+	for (k = 0; k < p->r.terms; k++) {
 		p->scale[k] = 0;
-		for (i = 0; i < p->n; i++)
+		for (i = 0; i < p->r.n; i++)
 			p->scale[k] = fmax(p->scale[k],
 					   p->rows[i].count.n[p->term[k]] /
 					   p->rows[i].ns);
 	}
-	for (i = 0; i < p->n; i++) {
-		gsl_vector_set(p->y, i, 1);
-		for (k = 0; k < p->terms; k++)
-			gsl_matrix_set(p->x, i, k,
+	for (i = 0; i < p->r.n; i++) {
+		gsl_vector_set(p->r.y, i, 1);
+		for (k = 0; k < p->r.terms; k++)
+			gsl_matrix_set(p->r.x, i, k,
 				       p->rows[i].count.n[p->term[k]] /
 				       p->rows[i].ns / p->scale[k]);
 	}
@@ -77,7 +52,7 @@ static void problem_fill(struct problem *p)
 /* One fit; *@worst: place of the most negative term, or -1. */
 static int fit_once(struct problem *p, struct solved *s, int *worst)
 {
-	int err = problem_alloc(p), status;
+	int err = robust_alloc(&p->r);
 	double least = 0;
 	size_t k;
 
@@ -85,16 +60,12 @@ static int fit_once(struct problem *p, struct solved *s, int *worst)
 	if (err)
 		goto out;
 	problem_fill(p);
-	gsl_multifit_robust_maxiter(1000, p->w);
-	status = gsl_multifit_robust(p->x, p->y, p->c, p->cov, p->w);
-	/* Without a residual left the weights never settle. */
-	if (status && status != GSL_EMAXITER) {
-		err = -EINVAL;
+	err = robust_solve(&p->r);
+	if (err)
 		goto out;
-	}
-	for (k = 0; k < p->terms; k++) {
-		double v = gsl_vector_get(p->c, k);
-		double var = gsl_matrix_get(p->cov, k, k);
+	for (k = 0; k < p->r.terms; k++) {
+		double v = gsl_vector_get(p->r.c, k);
+		double var = gsl_matrix_get(p->r.cov, k, k);
 
 		if (!isfinite(v)) {
 			err = -EINVAL;
@@ -110,7 +81,7 @@ static int fit_once(struct problem *p, struct solved *s, int *worst)
 		}
 	}
 out:
-	problem_free(p);
+	robust_free(&p->r);
 	return err;
 }
 
@@ -121,7 +92,7 @@ out:
 static int fit(const struct solve_row *runs, size_t n, size_t kinds,
 	       struct solved *s)
 {
-	struct problem p = { .rows = runs, .n = n };
+	struct problem p = { .rows = runs, .r.n = n };
 	int worst = 0, err = 0;
 	size_t i, k;
 
@@ -129,16 +100,16 @@ static int fit(const struct solve_row *runs, size_t n, size_t kinds,
 		for (i = 0; i < n && !s->used[k]; i++)
 			s->used[k] = runs[i].count.n[k] > 0;
 		if (s->used[k])
-			p.term[p.terms++] = (int)k;
+			p.term[p.r.terms++] = (int)k;
 	}
-	if (!p.terms || n <= p.terms)
+	if (!p.r.terms || n <= p.r.terms)
 		return -EINVAL;
-	while (!err && p.terms) {
+	while (!err && p.r.terms) {
 		err = fit_once(&p, s, &worst);
 		if (err || worst < 0)
 			break;
 		s->mean[p.term[worst]] = s->error[p.term[worst]] = 0;
-		p.term[worst] = p.term[--p.terms];
+		p.term[worst] = p.term[--p.r.terms];
 	}
 	return err;
 }
