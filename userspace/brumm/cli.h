@@ -39,6 +39,30 @@ int cmd_mc(int argc, char **argv);
 /* "brumm COMMAND", for messages. */
 extern char cli_name[64];
 
+/* A command: what @run is given begins with its name. */
+struct cli_command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *what;
+};
+
+/**
+ * struct cli_commands - commands that one word chooses from
+ * @name: what stands before that word
+ * @about: a line of the usage
+ * @more: behind the usage
+ * @list: the commands
+ * @nr: how many
+ */
+struct cli_commands {
+	const char *name, *about, *more;
+	const struct cli_command *list;
+	size_t nr;
+};
+
+/* Runs the command that argv[1] names, or tells the usage; the exit code. */
+int cli_dispatch(const struct cli_commands *set, int argc, char **argv);
+
 /* Of a command about one cgroup: an argp child with this as its input. */
 struct cli_group {
 	const char *name;
