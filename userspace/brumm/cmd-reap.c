@@ -14,7 +14,7 @@
 struct args {
 	struct teardown_opts opts;
 	const char *what;
-	bool dry_run, probes;
+	bool dry_run, probes, restore;
 };
 
 /**
@@ -29,12 +29,14 @@ struct measured {
 	char *why_not;
 };
 
-enum { OPT_KEEP = 'k', OPT_DRY = 'n', OPT_JSON = 'j', OPT_PROBES = 'p' };
+enum { OPT_KEEP = 'k', OPT_DRY = 'n', OPT_JSON = 'j', OPT_PROBES = 'p',
+       OPT_RESTORE = 'r' };
 
 static const struct argp_option options[] = {
 	{ "keep", OPT_KEEP, NULL, 0, "leave the cgroups, as they were", 0 },
 	{ "dry-run", OPT_DRY, NULL, 0, "say what would be done, and change nothing", 0 },
 	{ "probes", OPT_PROBES, NULL, 0, "measure in the kernel where the time of the exits goes", 0 },
+	{ "restore", OPT_RESTORE, NULL, 0, "only put back what was changed by those who were killed, here or everywhere", 0 },
 	{ "json", OPT_JSON, NULL, 0, "print JSON", 0 },
 	{ 0 },
 };
@@ -58,6 +60,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_PROBES:
 		a->probes = true;
 		return 0;
+	case OPT_RESTORE:
+		a->restore = true;
+		return 0;
 	case OPT_JSON:
 		a->opts.json = true;
 		return 0;
@@ -67,7 +72,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->what = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (!a->what)
+		if (!a->what && !a->restore)
 			argp_error(state, "which cgroup, or which PID namespace's init?");
 		return 0;
 	}
@@ -78,13 +83,15 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.children = children,
-	.args_doc = "CGROUP|PID",
+	.args_doc = "CGROUP|PID\n--restore [CGROUP|PID]",
 	.doc = "Kill all processes of a cgroup and of those below it, or of the PID "
 	       "namespace whose init PID is; take back what they sponsor, and remove "
 	       "the cgroups. Tells how long after the kill each stage was over."
 	       "\vWith --pace or --slo the cgroup gets the least CPU weight, is "
 	       "frozen, and is killed in steps. When that is interrupted, the rest "
-	       "runs on as before. CGROUP can be /123 if it is called like a number.",
+	       "runs on as before. If even SIGKILL does it, the next brumm reap, or "
+	       "--restore, puts back what was changed. CGROUP can be /123 if it is "
+	       "called like a number.",
 };
 
 static int plan(const struct teardown *t)
@@ -93,6 +100,53 @@ static int plan(const struct teardown *t)
 		return cli_print_json(teardown_plan_json(t));
 	teardown_print_plan(t, stdout);
 	return cli_flush();
+}
+
+/* Of whom notes are, or may be. */
+static int open_restored(const char *what, struct target *t)
+{
+	if (target_is_pid(what))
+		return target_open(what, t);
+	*t = (struct target){ .group = cli_open_group(what), .init_fd = -1 };
+	return t->group < 0 ? EXIT_ERROR : EXIT_FINE;
+}
+
+static int print_restored(json_t *done, bool json)
+{
+	const char *name, *outcome;
+	json_t *j;
+	size_t i;
+
+	if (json)
+		return cli_print_json(done);
+	json_array_foreach(done, i, j)
+		if (!json_unpack(j, "{s:s, s:s}", "name", &name, "outcome", &outcome))
+			printf("%s: %s\n", name, outcome);
+	if (!json_array_size(done))
+		puts("nothing to put back");
+	json_decref(done);
+	return cli_flush();
+}
+
+static int restore(const struct args *a)
+{
+	int status = EXIT_FINE, err;
+	json_t *done = json_array();
+	struct target t;
+
+	if (a->what)
+		status = open_restored(a->what, &t);
+	if (!status) {
+		err = keep_restore_left(a->what ? &t : NULL, done);
+		if (a->what)
+			target_close(&t);
+		if (!err)
+			return print_restored(done, a->opts.json);
+		cli_fail(err, "cannot read the notes");
+		status = EXIT_ERROR;
+	}
+	json_decref(done);
+	return status;
 }
 
 /* Probes */
@@ -209,6 +263,8 @@ int cmd_reap(int argc, char **argv)
 	int status;
 
 	cli_parse(&argp, argc, argv, &a);
+	if (a.restore)
+		return restore(&a);
 	status = target_open(a.what, &t.target);
 	if (!status && !a.dry_run) {
 		cli_catch_signals();

@@ -31,36 +31,16 @@
 /* Returns whether the cgroup as a whole has the least weight now. */
 static bool make_idle(struct teardown *t)
 {
-	struct gentle *g = &t->gentle;
 	int group = t->target.group;
 	uint64_t v;
 
-	if (group < 0 || brumm_group_number(group, "cpu.weight", NULL, &v))
+	if (group < 0)
 		return false;
-	g->weight = v;
-	if (!brumm_group_number(group, "cpu.idle", NULL, &v)) {
-		g->idle = (int)v;
-		if (v || !brumm_group_write(group, "cpu.idle", "1"))
-			return true;
-		g->idle = -1;
-	}
-	return !brumm_group_write(group, "cpu.weight", "1");
-}
-
-static void undo_idle(struct teardown *t)
-{
-	const struct gentle *g = &t->gentle;
-	char text[24];
-
-	if (!g->weight)
-		return;
-	/* Leaving the idle class also sets the weight, so in this order. */
-	if (g->idle == 0)
-		brumm_group_write(t->target.group, "cpu.idle", "0");
-	if (g->idle == 1)
-		return;
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)g->weight);
-	brumm_group_write(t->target.group, "cpu.weight", text);
+	if (brumm_group_number(group, "cpu.idle", NULL, &v))
+		return !keep_knob(t->keep, "cpu.weight", "1");
+	/* Who leaves the idle class gets the usual weight. */
+	return v || (!keep_knob(t->keep, "cpu.weight", NULL) &&
+		     !keep_knob(t->keep, "cpu.idle", "1"));
 }
 
 static void freeze(struct teardown *t)
@@ -70,9 +50,9 @@ static void freeze(struct teardown *t)
 	char c;
 
 	if (group < 0 || brumm_group_number(group, "cgroup.freeze", NULL, &v) ||
-	    v || brumm_group_write(group, "cgroup.freeze", "1"))
+	    v || keep_knob(t->keep, "cgroup.freeze", "1"))
 		return;
-	t->gentle.froze = true;
+	t->gentle.frozen = true;
 	fd = openat(group, "cgroup.events", O_RDONLY | O_CLOEXEC);
 	while (pread(fd, &c, 1, 0),
 	       !brumm_group_number(group, "cgroup.events", "frozen", &v) && !v) {
@@ -288,27 +268,31 @@ static void list_again(struct teardown *t)
 	t->tasks = list;
 }
 
-void gentle_place(struct teardown *t)
+static void place(struct teardown *t, enum place place)
 {
 	const cpu_set_t *cpus = t->opts->on_cpus ? &t->opts->cpus : NULL;
+	json_t *threads = place_look(&t->tasks, cpus, place);
 
-	place_tasks(&t->tasks, cpus, PLACE_CPUS, &t->gentle.scheds,
-		    &t->gentle.n_scheds);
+	keep_threads(t->keep, json_incref(threads));
+	place_apply(threads, cpus);
+	json_decref(threads);
+}
+
+void gentle_place(struct teardown *t)
+{
+	place(t, PLACE_CPUS);
 }
 
 void gentle_kill(struct teardown *t)
 {
-	const cpu_set_t *cpus = t->opts->on_cpus ? &t->opts->cpus : NULL;
 	struct delay *d = start_probe(t);
 	uint64_t samples, over;
-	bool idle;
 
 	delay_count(d, &samples, &over);
-	idle = make_idle(t);
+	t->gentle.least_weight = make_idle(t);
 	freeze(t);
 	list_again(t);
-	place_tasks(&t->tasks, cpus, idle ? PLACE_REALTIME : PLACE_ALL,
-		    &t->gentle.scheds, &t->gentle.n_scheds);
+	place(t, t->gentle.least_weight ? PLACE_REALTIME : PLACE_ALL);
 	t->start = cli_now();
 	kill_in_steps(t, d);
 	delay_count(d, &t->gentle.samples, &t->gentle.over);
@@ -316,14 +300,4 @@ void gentle_kill(struct teardown *t)
 	t->gentle.over -= over;
 	if (d)
 		delay_stop(d);
-}
-
-void gentle_restore(struct teardown *t)
-{
-	undo_idle(t);
-	place_restore(t->gentle.scheds, t->gentle.n_scheds);
-	t->gentle.scheds = NULL;
-	t->gentle.n_scheds = 0;
-	if (t->gentle.froze)
-		brumm_group_write(t->target.group, "cgroup.freeze", "0");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A kill that leaves the neighbours room, and the way back from it. */
+/* A kill that leaves the neighbours room. */
 #ifndef BRUMM_TEARDOWN_GENTLE_H
 #define BRUMM_TEARDOWN_GENTLE_H
 
@@ -10,11 +10,9 @@
 struct teardown;
 
 /**
- * struct gentle - what was changed, to restore it, and what was seen
- * @idle: cpu.idle of the cgroup before; -1: not touched
- * @weight: cpu.weight before, 0: not touched
- * @froze: the cgroup was frozen by us
- * @scheds: scheduling of threads that was changed, see gentle.c
+ * struct gentle - what was done, and what was seen
+ * @least_weight: the cgroup had the least weight
+ * @frozen: it was frozen
  * @steps: how many steps were made
  * @largest: greatest number of processes in one
  * @killed: processes killed in steps
@@ -25,11 +23,8 @@ struct teardown;
  * @samples: of all
  */
 struct gentle {
-	int idle;
-	uint64_t weight;
-	bool froze;
-	struct sched *scheds;
-	size_t n_scheds;
+	bool least_weight;
+	bool frozen;
 	size_t steps;
 	size_t largest;
 	size_t killed;
@@ -41,13 +36,11 @@ struct gentle {
 };
 
 #define GENTLE_INIT							\
-	{ .idle = -1, .noise = BRUMM_NO_LIMIT, .worst = BRUMM_NO_LIMIT }
+	{ .noise = BRUMM_NO_LIMIT, .worst = BRUMM_NO_LIMIT }
 
 /* Confines the processes to the chosen CPUs, for a kill without steps. */
 void gentle_place(struct teardown *t);
 /* Least weight, freezer, kill in steps. What is left is killed at once then. */
 void gentle_kill(struct teardown *t);
-/* Puts back what was changed, as far as it still exists. */
-void gentle_restore(struct teardown *t);
 
 #endif /* BRUMM_TEARDOWN_GENTLE_H */

@@ -59,6 +59,22 @@ int parse_cpus(const char *text, cpu_set_t *set)
 	}
 }
 
+void format_cpus(const cpu_set_t *set, char *buf, size_t size)
+{
+	int cpu, from;
+	size_t n = 0;
+
+	buf[0] = '\0';
+	for (cpu = 0; cpu < CPU_SETSIZE && n < size; cpu++) {
+		if (!CPU_ISSET(cpu, set))
+			continue;
+		for (from = cpu; cpu + 1 < CPU_SETSIZE && CPU_ISSET(cpu + 1, set); cpu++)
+			;
+		n += (size_t)snprintf(buf + n, size - n, from == cpu ? "%s%d" : "%s%d-%d",
+				      n ? "," : "", from, cpu);
+	}
+}
+
 static void get_cpus(struct argp_state *state, struct teardown_opts *o,
 		     const char *arg)
 {

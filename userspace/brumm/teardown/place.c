@@ -2,82 +2,85 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dirent.h>
+#include <linux/sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "place.h"
+#include "teardown.h"
 
-struct sched {
-	pid_t tid;
-	int policy;		/* -1: not changed */
-	struct sched_param param;
-	bool placed;
-	cpu_set_t cpus;
-	uint64_t born;
-};
-
-static bool to_idle(struct sched *s)
-{
-	static const struct sched_param none;
-
-	s->policy = sched_getscheduler(s->tid);
-	if (s->policy < 0 || sched_getparam(s->tid, &s->param))
-		return false;
-	return !sched_setscheduler(s->tid, SCHED_IDLE, &none);
-}
+#define CPUS_TEXT	(CPU_SETSIZE * 5)
 
 /* Do weights not hold for it? Deadlines are bounded by themselves. */
 static bool weightless(int policy)
 {
+	policy &= ~SCHED_RESET_ON_FORK;
 	return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 
-static bool place_one(struct sched *s, const cpu_set_t *cpus, enum place place)
+static void look_class(json_t *j, pid_t tid, enum place place)
 {
-	struct task task;
+	int policy = sched_getscheduler(tid);
+	struct sched_param param;
 
-	if (task_read(s->tid, &task))
-		return false;
-	s->born = task.born;
-	s->policy = -1;
-	s->placed = cpus && !sched_getaffinity(s->tid, sizeof(s->cpus), &s->cpus) &&
-		    !sched_setaffinity(s->tid, sizeof(*cpus), cpus);
-	if (place != PLACE_CPUS &&
-	    (place == PLACE_ALL ||
-	     weightless(sched_getscheduler(s->tid) & ~SCHED_RESET_ON_FORK)) && !to_idle(s))
-		s->policy = -1;
-	return s->placed || s->policy >= 0;
+	/* A deadline cannot be put back by what is known of it here. */
+	if (policy < 0 || (policy & ~SCHED_RESET_ON_FORK) == SCHED_DEADLINE ||
+	    place == PLACE_CPUS || (place == PLACE_REALTIME && !weightless(policy)) ||
+	    sched_getparam(tid, &param))
+		return;
+	json_object_set_new(j, "policy", json_integer(policy));
+	json_object_set_new(j, "priority", json_integer(param.sched_priority));
 }
 
-static void place_process(pid_t pid, const cpu_set_t *cpus, enum place place,
-			  struct sched **list, size_t *n)
+static void look_cpus(json_t *j, pid_t tid)
 {
-	struct sched s, *more;
+	char text[CPUS_TEXT];
+	cpu_set_t set;
+
+	if (sched_getaffinity(tid, sizeof(set), &set))
+		return;
+	format_cpus(&set, text, sizeof(text));
+	json_object_set_new(j, "cpus", json_string(text));
+}
+
+static json_t *look(pid_t tid, bool cpus, enum place place)
+{
+	struct task task;
+	json_t *j;
+
+	if (task_read(tid, &task))
+		return NULL;
+	j = json_pack("{s:i, s:I}", "tid", (int)tid, "born", (json_int_t)task.born);
+	if (!j)
+		return NULL;
+	if (cpus)
+		look_cpus(j, tid);
+	look_class(j, tid, place);
+	if (json_object_size(j) > 2)
+		return j;
+	json_decref(j);
+	return NULL;
+}
+
+static void look_process(pid_t pid, bool cpus, enum place place, json_t *list)
+{
 	struct dirent *e;
 	char path[64];
 	DIR *d;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	d = opendir(path);
-	while (d && (e = readdir(d))) {
-		if (!isdigit((unsigned char)e->d_name[0]))
-			continue;
-		s = (struct sched){ .tid = atoi(e->d_name) };
-		if (!place_one(&s, cpus, place))
-			continue;
-		more = reallocarray(*list, *n + 1, sizeof(s));
-		if (!more)
-			break;
-		*list = more;
-		more[(*n)++] = s;
-	}
+	while (d && (e = readdir(d)))
+		if (isdigit((unsigned char)e->d_name[0]))
+			json_array_append_new(list, look(atoi(e->d_name), cpus, place));
 	if (d)
 		closedir(d);
 }
 
-void place_tasks(const struct tasks *tasks, const cpu_set_t *cpus,
-		 enum place place, struct sched **list, size_t *n)
+json_t *place_look(const struct tasks *tasks, const cpu_set_t *cpus,
+		   enum place place)
 {
+	json_t *list = json_array();
 	size_t i;
 
 	for (i = 0; i < tasks->n; i++) {
@@ -87,24 +90,65 @@ void place_tasks(const struct tasks *tasks, const cpu_set_t *cpus,
 		if (!cpus && place == PLACE_REALTIME && t->threads == 1 &&
 		    !weightless(t->policy))
 			continue;
-		place_process(t->pid, cpus, place, list, n);
+		look_process(t->pid, cpus, place, list);
+	}
+	return list;
+}
+
+/* The thread that was looked at; 0: it has ended. */
+static pid_t still(const json_t *thread)
+{
+	pid_t tid = (pid_t)json_integer_value(json_object_get(thread, "tid"));
+	struct task now;
+
+	if (tid <= 0 || task_read(tid, &now) ||
+	    now.born != (uint64_t)json_integer_value(json_object_get(thread, "born")))
+		return 0;
+	return tid;
+}
+
+void place_apply(const json_t *threads, const cpu_set_t *cpus)
+{
+	static const struct sched_param none;
+	json_t *thread;
+	size_t i;
+	pid_t tid;
+
+	json_array_foreach(threads, i, thread) {
+		tid = still(thread);
+		if (tid && cpus)
+			sched_setaffinity(tid, sizeof(*cpus), cpus);
+		if (tid && json_object_get(thread, "policy"))
+			sched_setscheduler(tid, SCHED_IDLE, &none);
 	}
 }
 
-void place_restore(struct sched *list, size_t n)
+static void restore_class(pid_t tid, const json_t *thread)
 {
-	struct task task;
+	const json_t *policy = json_object_get(thread, "policy");
+	struct sched_param param = {
+		.sched_priority = (int)json_integer_value(json_object_get(thread, "priority")),
+	};
+
+	if (policy && (sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK) == SCHED_IDLE)
+		sched_setscheduler(tid, (int)json_integer_value(policy), &param);
+}
+
+void place_restore(const json_t *threads)
+{
+	const char *cpus;
+	json_t *thread;
+	cpu_set_t set;
 	size_t i;
+	pid_t tid;
 
-	for (i = 0; i < n; i++) {
-		const struct sched *s = &list[i];
-
-		if (task_read(s->tid, &task) || task.born != s->born)
+	json_array_foreach(threads, i, thread) {
+		tid = still(thread);
+		if (!tid)
 			continue;
-		if (s->placed)
-			sched_setaffinity(s->tid, sizeof(s->cpus), &s->cpus);
-		if (s->policy >= 0)
-			sched_setscheduler(s->tid, s->policy, &s->param);
+		cpus = json_string_value(json_object_get(thread, "cpus"));
+		if (cpus && !parse_cpus(cpus, &set))
+			sched_setaffinity(tid, sizeof(set), &set);
+		restore_class(tid, thread);
 	}
-	free(list);
 }

@@ -3,6 +3,7 @@
 #ifndef BRUMM_TEARDOWN_PLACE_H
 #define BRUMM_TEARDOWN_PLACE_H
 
+#include <jansson.h>
 #include <sched.h>
 
 #include "tasks.h"
@@ -14,15 +15,15 @@ enum place {
 	PLACE_ALL,
 };
 
-struct sched;	/* how a thread was scheduled */
-
 /*
- * Changes all threads of @tasks; what they had is appended to @list, which is
- * allocated. @cpus: where they may run, NULL: leave that.
+ * How the threads of @tasks are scheduled that are to be changed: an array for the
+ * two others. @cpus: where they are to run, NULL: as before.
  */
-void place_tasks(const struct tasks *tasks, const cpu_set_t *cpus,
-		 enum place place, struct sched **list, size_t *n);
-/* Puts it back for those that are still there; frees the list. */
-void place_restore(struct sched *list, size_t n);
+json_t *place_look(const struct tasks *tasks, const cpu_set_t *cpus,
+		   enum place place);
+/* Changes them. */
+void place_apply(const json_t *threads, const cpu_set_t *cpus);
+/* Puts back what is still there. */
+void place_restore(const json_t *threads);
 
 #endif /* BRUMM_TEARDOWN_PLACE_H */

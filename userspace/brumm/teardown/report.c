@@ -72,6 +72,16 @@ static uint64_t unpaced(const struct teardown *t)
 	return !n || cpu == BRUMM_NO_LIMIT ? BRUMM_NO_LIMIT : cpu / n;
 }
 
+/* What the steps cost. Where CPU time was stolen that is nothing. */
+static uint64_t longer(const struct teardown *t, uint64_t plain)
+{
+	uint64_t all = t->at[STAGE_TASKS];
+
+	if (all == BRUMM_NO_LIMIT || plain == BRUMM_NO_LIMIT)
+		return BRUMM_NO_LIMIT;
+	return all > plain ? all - plain : 0;
+}
+
 /*
  * Expected / measured: of what the processes do in their own context. What is
  * done later by kernel threads is in neither.
@@ -106,7 +116,7 @@ static json_t *gentle_json(const struct teardown *t)
 	return json_pack("{s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:o, s:o}",
 			 "pace_ns", t->opts->pace ? count(t->opts->pace) : json_null(),
 			 "slo_ns", t->opts->slo ? count(t->opts->slo) : json_null(),
-			 "least_weight", g->weight != 0, "frozen", g->froze,
+			 "least_weight", (int)g->least_weight, "frozen", (int)g->frozen,
 			 "steps", (json_int_t)g->steps,
 			 "largest_step", (json_int_t)g->largest,
 			 "killed_in_steps", (json_int_t)g->killed,
@@ -116,7 +126,7 @@ static json_t *gentle_json(const struct teardown *t)
 			 "delays", (json_int_t)g->samples,
 			 "delays_over_slo", (json_int_t)g->over,
 			 "unpaced_estimate_ns", count(plain),
-			 "longer_ns", count(minus(t->at[STAGE_TASKS], plain)));
+			 "longer_ns", count(longer(t, plain)));
 }
 
 static json_t *memory_json(const struct teardown *t)
@@ -159,14 +169,14 @@ json_t *teardown_json(const struct teardown *t)
 	int status = teardown_status(t);
 	json_t *j = teardown_plan_json(t);
 	json_t *more = json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:s?, s:O?}",
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b, s:b, s:o, s:s?, s:O?}",
 		"stages", stages_json(t),
 		"wall_ns", cli_json_time(total(t)),
 		"exit_cpu_ns", count(minus(t->after.cpu, t->before.cpu)),
 		"predicted_by_measured", isnan(ratio(t)) ? json_null() :
 						json_real(ratio(t)),
 		"memory", memory_json(t), "device", device_json(t),
-		"gentle", gentle_json(t),
+		"gentle", gentle_json(t), "restored", (int)t->put_back,
 		"limit_ns", cli_json_time(t->opts->limit),
 		"within_limit", status == EXIT_FINE,
 		"timed_out", (int)t->timed_out,
@@ -253,14 +263,13 @@ static void print_gentle(const struct teardown *t, FILE *f)
 	char x[3][16];
 
 	fprintf(f, "  %zu steps, %zu processes at most in one%s%s\n", g->steps,
-		g->largest, g->weight ? ", least CPU weight" : ", idle class",
-		g->froze ? ", frozen" : "");
+		g->largest, g->least_weight ? ", least CPU weight" : ", idle class",
+		g->frozen ? ", frozen" : "");
 	if (plain != BRUMM_NO_LIMIT && all != BRUMM_NO_LIMIT)
 		fprintf(f, "  %s until the processes were gone, at once at least %s: %s longer\n",
 			brumm_format_time(all, x[0], sizeof(x[0])),
 			brumm_format_time(plain, x[1], sizeof(x[1])),
-			brumm_format_time(all > plain ? all - plain : 0, x[2],
-					  sizeof(x[2])));
+			brumm_format_time(longer(t, plain), x[2], sizeof(x[2])));
 	if (!t->opts->slo || g->noise == BRUMM_NO_LIMIT)
 		return;
 	fprintf(f, "  a neighbour's delay: worst %s, %llu of %llu above %s; worst before %s\n",
@@ -282,7 +291,7 @@ static void print_end(const struct teardown *t, FILE *f)
 	if (t->timed_out)
 		fprintf(f, "  not done after %s; this is left:\n",
 			brumm_format_time(t->opts->timeout, x, sizeof(x)));
-	if (t->timed_out || t->failed)
+	if (t->holding)
 		holders_print(t->holding, f);
 	if (t->sig && t->at[STAGE_KILLED] == BRUMM_NO_LIMIT)
 		fprintf(f, "  interrupted: %zu of %zu processes were killed, the others run on as they were\n",

@@ -11,7 +11,7 @@
 #include "../cli.h"
 #include "target.h"
 
-static bool is_pid(const char *arg)
+bool target_is_pid(const char *arg)
 {
 	return *arg && strspn(arg, "0123456789") == strlen(arg) &&
 	       strlen(arg) < 10 && atoi(arg) > 0;
@@ -160,7 +160,7 @@ int target_open(const char *arg, struct target *t)
 	int group, status;
 
 	*t = (struct target){ .group = -1, .init_fd = -1 };
-	if (is_pid(arg)) {
+	if (target_is_pid(arg)) {
 		status = open_pid(atoi(arg), t);
 	} else {
 		group = cli_open_group(arg);

@@ -25,6 +25,8 @@ struct target {
 	ino_t ns;
 };
 
+/* Is it a number? Else it is the name of a cgroup. */
+bool target_is_pid(const char *arg);
 /* EXIT_FINE; or another exit code, when all is said. */
 int target_open(const char *arg, struct target *t);
 int target_open_group(int group, struct target *t);

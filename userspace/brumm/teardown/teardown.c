@@ -114,14 +114,27 @@ static void lock(struct teardown *t)
 	if (t->target.group < 0)
 		return;
 	t->locked = brumm_group_locked(t->target.group);
-	if (t->locked == 0 && brumm_group_lock(t->target.group, true))
+	if (t->locked == 0 && keep_knob(t->keep, "brumm.lock", "1"))
 		t->locked = -EACCES;
 }
 
-static void unlock(struct teardown *t)
+/* False: somebody else is at it who would be in our way. */
+static bool begin_notes(struct teardown *t)
 {
-	if (t->locked == 0)
-		brumm_group_lock(t->target.group, false);
+	bool more = t->opts->pace || t->opts->slo || t->opts->on_cpus;
+	int err = keep_open(&t->target, &t->keep);
+
+	t->put_back = err > 0;
+	if (t->put_back && !t->opts->json)
+		cli_error("who ended it before was killed in the middle; what that had changed is put back");
+	if (!t->keep || (more && err == -EBUSY)) {
+		t->error = err;
+		t->failed = "another brumm reap or run of it";
+		return false;
+	}
+	if (more && err < 0)
+		cli_fail(err, "no notes are kept: if this is killed by SIGKILL, nothing is put back");
+	return true;
 }
 
 /* At once; also what a kill in steps has not met. */
@@ -166,6 +179,8 @@ void teardown_do(struct teardown *t)
 		.device = BRUMM_NO_LIMIT, .dying = BRUMM_NO_LIMIT,
 	};
 	t->start = cli_now();
+	if (!begin_notes(t))
+		return;
 	lock(t);
 	if (gentle)
 		gentle_kill(t);
@@ -175,16 +190,12 @@ void teardown_do(struct teardown *t)
 		kill_all(t);
 	if (!teardown_over(t))
 		run_stages(t);
-	if (t->at[STAGE_REMOVED] == BRUMM_NO_LIMIT) {
-		if (t->timed_out || t->failed)
-			t->holding = holders_find(t);
-		gentle_restore(t);
-		/* Who is still to die shall not get more to clean up. */
-		if (!t->timed_out && !t->failed)
-			unlock(t);
-	} else {
-		gentle_restore(t);
-	}
+	if ((t->timed_out || t->failed) && t->at[STAGE_REMOVED] == BRUMM_NO_LIMIT)
+		t->holding = holders_find(t);
+	/* Who is still to die shall not get more to clean up. */
+	keep_restore(t->keep, t->timed_out || t->failed);
+	keep_close(t->keep);
+	t->keep = NULL;
 }
 
 int teardown_status(const struct teardown *t)

@@ -12,6 +12,7 @@
 #include "../cli.h"
 #include "../profile/living/forecast.h"
 #include "gentle.h"
+#include "keep.h"
 #include "target.h"
 
 /**
@@ -44,6 +45,8 @@ struct teardown_opts {
 extern const struct argp teardown_argp;
 /* "0-3,7"; 0 or -EINVAL. */
 int parse_cpus(const char *text, cpu_set_t *set);
+/* The other way round. */
+void format_cpus(const cpu_set_t *set, char *buf, size_t size);
 
 enum stage {
 	STAGE_KILLED,	/* the last process was told to die */
@@ -82,6 +85,8 @@ struct teardown {
 	struct snapshot before, after;
 	struct forecast forecast;	/* from the beginning */
 	struct gentle gentle;
+	struct keep *keep;		/* what was changed */
+	bool put_back;			/* what an earlier one left was */
 	uint64_t start;
 	uint64_t at[STAGES];		/* since start; NO_LIMIT: not reached */
 	uint64_t reclaimed;		/* device part that outlived the tasks */
