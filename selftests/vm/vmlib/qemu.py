@@ -234,6 +234,9 @@ def kernel_args(lane, opts, accel):
         # On a busy host no tick may come while the kernel waits for one to prove
         # the timer's wiring, and it panics.
         args.append("no_timer_check")
+        # There a CPU may also get nothing done for as long as the kernel's stall
+        # detectors wait by default (20 s).
+        args += ["watchdog_thresh=30", "rcupdate.rcu_cpu_stall_timeout=60"]
     if accel == TCG_MULTI:
         # Booting patches the kernel's text in many places. A QEMU before 8.1 may
         # keep a translation of the breakpoint that stands there meanwhile, if

@@ -16,6 +16,7 @@ TAINT_LETTERS = "GFSRMBUDAWCIOELKXTN"
 CONTEXT_LINES = 40
 
 ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
+STRAY_INT3 = re.compile(r"\bint3: 0000\b")
 PREFIX = re.compile(r"^(<\d+>)?(\[[^\]]{1,40}\]\s*)*")
 
 
@@ -134,6 +135,15 @@ class Verdict:
                 self.reasons.append(f"{source}: {PREFIX.sub('', lines[tell]).strip()}")
                 self.excerpt += lines[max(at - 1, 0):at + CONTEXT_LINES]
                 return
+
+    def lost_race(self):
+        """Whether all began with a breakpoint in kernel text that nobody there
+        knew of. What patches text at run time (static keys, tracepoints) looks
+        like that on two emulated CPUs, when one of them keeps the translation of
+        a breakpoint that is gone; tcg-single tells whether it was that."""
+        if not self.reasons or not STRAY_INT3.search(self.reasons[0]):
+            return False
+        return any("RIP: 0010:" in line and "+0x" in line for line in self.excerpt)
 
     def show_dump(self):
         """What the guest logged when it was asked why it is late."""
