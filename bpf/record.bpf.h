@@ -13,7 +13,7 @@ static void add(u64 *to, u64 v)
 	__sync_fetch_and_add(to, v);
 }
 
-static void hist_add(struct hist *h, u64 ns)
+static __attribute__((unused)) void hist_add(struct hist *h, u64 ns)
 {
 	u64 square = ns > 0xffffffff ? 0xffffffff : ns;
 	u32 slot = hist_slot(ns);

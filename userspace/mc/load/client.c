@@ -273,6 +273,7 @@ bool load_result_add(unsigned int from, const void *data, size_t size, void *res
 
 void load_result_free(struct result *r)
 {
+	attribution_close(r->attribution);
 	counts_free(&r->counts);
 	json_decref(r->threads);
 	json_decref(r->connections);

@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "../../brumm/cli.h"
+#include "../attribute/record.h"
 #include "config.h"
+
+#define MAX_RING	(1u << 30)
 
 enum {
 	OPT_RATE = 'r', OPT_DURATION = 'd', OPT_CONNECTIONS = 'c',
@@ -16,7 +19,8 @@ enum {
 	OPT_GRACE, OPT_INTERVAL, OPT_SPIN, OPT_CPUS, OPT_TEXT, OPT_KEYS,
 	OPT_KEY_SIZE, OPT_VALUE_SIZE, OPT_GETS, OPT_MULTIGET, OPT_FANOUT,
 	OPT_HEDGE, OPT_THRESHOLDS, OPT_LOG, OPT_NO_FILL, OPT_NETNS, OPT_MPI,
-	OPT_NO_MPI, OPT_ANNOUNCE,
+	OPT_NO_MPI, OPT_ANNOUNCE, OPT_ATTRIBUTE, OPT_ATTRIBUTE_LOG,
+	OPT_ATTRIBUTE_RING, OPT_ATTRIBUTE_WAY,
 };
 
 static const struct argp_option options[] = {
@@ -56,6 +60,11 @@ static const struct argp_option options[] = {
 	{ "output", OPT_OUTPUT, "FILE", 0, "JSON into a file, too", 5 },
 	{ "log", OPT_LOG, "FILE", 0, "every request into a file, as text if it ends in .csv", 5 },
 	{ "announce", OPT_ANNOUNCE, "FILE", 0, "write when the window begins into a file, as soon as that is fixed (ns of CLOCK_MONOTONIC)", 5 },
+	{ NULL, 0, NULL, 0, "Who delayed them (needs root, and the servers on this machine):", 6 },
+	{ "attribute", OPT_ATTRIBUTE, "TIME", 0, "tell where the time of requests went that took longer, beside normal ones", 6 },
+	{ "attribute-log", OPT_ATTRIBUTE_LOG, "FILE", 0, "each of these into a file, as text with commas", 6 },
+	{ "attribute-ring", OPT_ATTRIBUTE_RING, "SIZE", 0, "room for records not fetched yet, a power of two (16M)", 6 },
+	{ "attribute-way", OPT_ATTRIBUTE_WAY, "WAY", 0, "to attach: tp_btf or raw_tp, with +fentry, +kprobe or nothing (the first that works)", 6 },
 	{ 0 },
 };
 
@@ -146,6 +155,26 @@ static void cpus_arg(struct argp_state *state, const char *arg, struct config *c
 	} while (*end);
 }
 
+static uint32_t ring_arg(struct argp_state *state, const char *arg)
+{
+	uint64_t v;
+
+	if (brumm_parse_size(arg, &v) || v < 4096 || v > MAX_RING || v & (v - 1))
+		argp_error(state, "'%s' is not a power of two from 4K to 1G", arg);
+	return (uint32_t)v;
+}
+
+static void way_arg(struct argp_state *state, const char *arg, struct config *c)
+{
+	const char *const *way = recorder_ways;
+
+	while (*way && strcmp(*way, arg))
+		way++;
+	if (!*way)
+		argp_error(state, "'%s' is not a way to attach", arg);
+	c->attribute_way = *way;
+}
+
 static void hedge_arg(struct argp_state *state, const char *arg, struct config *c)
 {
 	c->hedge_text = arg;
@@ -232,6 +261,19 @@ static void check_udp(struct argp_state *state, const struct config *c)
 	}
 }
 
+static void check_attribute(struct argp_state *state, const struct config *c)
+{
+	unsigned int i;
+
+	if (!c->attribute && (c->attribute_log || c->attribute_ring || c->attribute_way))
+		argp_error(state, "--attribute=TIME: of requests that take longer than what?");
+	if (c->attribute && c->mpi)
+		argp_error(state, "--attribute is for one client, without MPI");
+	for (i = 0; i < c->servers && c->attribute; i++)
+		if (c->server[i].transport != TRANSPORT_TCP)
+			argp_error(state, "--attribute follows requests by TCP only");
+}
+
 static void check(struct argp_state *state, struct config *c)
 {
 	if (!c->servers)
@@ -255,6 +297,7 @@ static void check(struct argp_state *state, struct config *c)
 	if (c->duration / c->interval > 1000000)
 		argp_error(state, "more than a million intervals");
 	check_udp(state, c);
+	check_attribute(state, c);
 	if (c->mpi && c->no_mpi)
 		argp_error(state, "--mpi and --no-mpi");
 	c->depth = c->depth ? c->depth : 1;
@@ -311,6 +354,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_ANNOUNCE:
 		c->announce = arg;
+		return 0;
+	case OPT_ATTRIBUTE:
+		c->attribute = time_arg(state, arg);
+		return 0;
+	case OPT_ATTRIBUTE_LOG:
+		c->attribute_log = arg;
+		return 0;
+	case OPT_ATTRIBUTE_RING:
+		c->attribute_ring = ring_arg(state, arg);
+		return 0;
+	case OPT_ATTRIBUTE_WAY:
+		way_arg(state, arg, c);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (c->servers == MAX_SERVERS)
@@ -427,5 +482,7 @@ json_t *config_json(const struct config *c, uint64_t hedge_ns, uint64_t spin_ns)
 		"spin_ns", (json_int_t)spin_ns,
 		"netns", c->netns ? json_string(c->netns) : json_null(),
 		"thresholds_ns", thresholds_json(c)));
+	json_object_set_new(j, "attribute_ns", c->attribute ?
+			    json_integer((json_int_t)c->attribute) : json_null());
 	return j;
 }

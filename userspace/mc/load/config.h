@@ -42,6 +42,8 @@ struct server {
  * @spin: poll instead of sleeping for so long before a request is due, ns;
  *	UINT64_MAX: as long as sleeps are late here
  * @pinned: threads are, in turn, to @cpus
+ * @attribute: tell where the time of requests went that took longer, ns; 0: of none
+ * @attribute_ring: room for records, bytes; 0: the default
  */
 struct config {
 	struct server server[MAX_SERVERS];
@@ -66,6 +68,9 @@ struct config {
 	unsigned int thresholds;
 	bool fill, json, mpi, no_mpi;
 	const char *log, *output, *announce, *netns;
+	uint64_t attribute;
+	uint32_t attribute_ring;
+	const char *attribute_log, *attribute_way;
 };
 
 /* Parses the command line; ends the program if it is not one. */

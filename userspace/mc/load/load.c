@@ -375,6 +375,7 @@ static int measure(struct run *r, const struct go *go)
 	mark_now(&mark[0]);
 	run_phase(r, PLAN_WINDOW, &ph);
 	mark_now(&mark[1]);
+	attribution_stop(res->attribution);
 	window = window_of(r, &ph);
 	err = load_result_count(res, r->worker, &window, mark);
 	if (err)
@@ -382,6 +383,8 @@ static int measure(struct run *r, const struct go *go)
 	if (!err && r->config.log)
 		err = log_write(r->config.log, &r->config, &r->ranks.share,
 				r->worker, &window);
+	if (!err)
+		err = attribution_explain(res->attribution, r->worker, &window);
 	return err;
 }
 
@@ -419,6 +422,9 @@ static int run_all(struct run *r)
 	uint64_t patience = 0;
 	int err = set_up(r);
 
+	/* Before the first request, which shows who serves. */
+	if (!err)
+		r->result.attribution = attribution_open(c);
 	if (c->fill) {
 		err = ready(r, err, PLAN_FILL, patience, &go);
 		if (!err)
@@ -434,6 +440,7 @@ static int run_all(struct run *r)
 	if (err == -EINTR)
 		return err;
 	ask_servers(r, r->result.before);
+	attribution_start(r->result.attribution);
 	err = ready(r, err, PLAN_WINDOW, patience, &go);
 	return err ? err : measure(r, &go);
 }
@@ -555,6 +562,11 @@ int mc_load(int argc, char **argv)
 	status = ranks_open(&r->ranks, &r->config);
 	if (status)
 		return status;
+	if (r->config.attribute && r->ranks.share.ranks > 1) {
+		cli_error("--attribute is for one client, without MPI");
+		ranks_close(&r->ranks, false);
+		return EXIT_ERROR;
+	}
 	r->result.config = &r->config;
 	r->result.ranks = &r->ranks;
 	err = run_all(r);

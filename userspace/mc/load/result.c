@@ -70,8 +70,9 @@ void load_result_judge(struct result *r)
 
 int load_result_status(const struct result *r)
 {
-	return load_result_partial(r) || gates_failed(r->gate) ? EXIT_MISSED :
-							    EXIT_FINE;
+	if (load_result_partial(r) || gates_failed(r->gate))
+		return EXIT_MISSED;
+	return attribution_status(r->attribution);
 }
 
 static const char *status_name(const struct result *r)
@@ -144,7 +145,7 @@ json_t *load_result_json(const struct result *r)
 {
 	const struct counts *n = &r->counts;
 
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:O, s:o}",
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:O, s:o, s:o}",
 		"schema", "brumm-mc-load/1", "status", status_name(r),
 		"reasons", reasons_json(r),
 		"config", config_json(r->config, r->hedge, r->spin),
@@ -165,7 +166,8 @@ json_t *load_result_json(const struct result *r)
 			"late", (json_int_t)r->client.late,
 		"client", client_json(r),
 		"connections", r->connections,
-		"gates", gates_json(r->gate));
+		"gates", gates_json(r->gate),
+		"attribution", attribution_json(r->attribution));
 }
 
 /* ---- text ---------------------------------------------------------------- */
@@ -258,5 +260,6 @@ void load_result_print(const struct result *r, FILE *f)
 	print_quantiles("from sending", &t->send, f);
 	print_quantiles("sent after it was due", &t->lag, f);
 	print_thresholds(r, f);
+	attribution_print(r->attribution, f);
 	print_gates(r, f);
 }

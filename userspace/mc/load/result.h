@@ -3,6 +3,7 @@
 #ifndef BRUMM_MC_RESULT_H
 #define BRUMM_MC_RESULT_H
 
+#include "../attribute/attribution.h"
 #include "gates.h"
 #include "ranks.h"
 #include "stat.h"
@@ -28,6 +29,7 @@ struct result {
 	struct counts counts;
 	struct client client;
 	json_t *threads, *connections;	/* of all ranks */
+	struct attribution *attribution;	/* NULL: not asked for */
 	struct server_stats before[MAX_SERVERS], after[MAX_SERVERS];
 	struct gate gate[GATES];
 };

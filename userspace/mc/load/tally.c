@@ -10,6 +10,7 @@
 struct event {
 	enum outcome outcome;
 	uint64_t intended, sent, received;	/* sent: 0: never */
+	unsigned int leg;			/* that decided it */
 };
 
 int counts_alloc(struct counts *n, const struct config *c, uint64_t duration)
@@ -76,6 +77,7 @@ static struct event leg_event(const struct plan *p, uint32_t request,
 		.intended = p->request[request].intended,
 		.sent = p->copy[plan_copy(p, request, leg)].sent,
 		.received = copy->received,
+		.leg = leg,
 	};
 }
 
@@ -96,17 +98,33 @@ static struct event request_event(const struct plan *p, uint32_t request)
 			e.sent = leg.sent;
 		if (e.outcome == OUTCOME_ANSWERED) {
 			if (leg.outcome != OUTCOME_ANSWERED ||
-			    leg.received > e.received)
+			    leg.received > e.received) {
 				e.received = leg.received;
+				e.leg = i;
+			}
 			e.outcome = leg.outcome;
 		} else if (leg.outcome != OUTCOME_ANSWERED) {
-			if (leg.received < e.received)
+			if (leg.received < e.received) {
 				e.received = leg.received;
+				e.leg = i;
+			}
 			if (leg.outcome < e.outcome)
 				e.outcome = leg.outcome;
 		}
 	}
 	return e;
+}
+
+struct decision request_decision(const struct plan *p, uint32_t request)
+{
+	struct event e = request_event(p, request);
+	const struct copy *copy = leg_copy(p, request, e.leg);
+
+	return (struct decision){
+		.intended = e.intended, .sent = copy->sent,
+		.received = e.received, .connection = copy->connection,
+		.answered = e.outcome == OUTCOME_ANSWERED,
+	};
 }
 
 /* ---- counting ------------------------------------------------------------ */

@@ -72,6 +72,22 @@ static inline unsigned int counts_columns(const struct counts *c)
 int counts_alloc(struct counts *n, const struct config *c, uint64_t duration);
 void counts_free(struct counts *n);
 
+/**
+ * struct decision - of a request, by the leg and copy that decided when it was over
+ * @sent: that copy; 0: never
+ * @received: when it was answered, or given up on
+ * @connection: that it went by, of the thread
+ * @answered: the request was
+ */
+struct decision {
+	uint64_t intended, sent, received;
+	uint16_t connection;
+	bool answered;
+};
+
+/* Of a request that was begun. */
+struct decision request_decision(const struct plan *p, uint32_t request);
+
 /* From where to where on the clock, and when no answer was awaited any more. */
 struct window {
 	uint64_t start, end, close;
