@@ -103,7 +103,8 @@ static void set_off(struct canvas *c, const struct events *e,
 {
 	unsigned int state = last ? last->flags & ATTR_STATE : ATTR_SLEEPS;
 	uint64_t since = last ? last->end : start, ready = start;
-	const struct span *wake = spans_first(&e->of[ATTR_WAKE], f->tid, since, end);
+	const struct span *wake = spans_first(&e->of[ATTR_WAKE], f->tid, since,
+						end + 1);
 	enum part part = PART_WAKE_UP;
 
 	if (state == ATTR_STOPPED)
