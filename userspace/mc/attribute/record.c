@@ -389,13 +389,14 @@ void recorder_stop(struct recorder *r)
 {
 	if (!r->fetching)
 		return;
+	/* Detaching can take long on a busy machine: that is for the end. */
 	__atomic_store_n(&r->skel->bss->recording, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&r->skel->bss->active, false, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&r->stop, true, __ATOMIC_RELEASE);
 	pthread_join(r->fetcher, NULL);
 	r->fetching = false;
 	ring_buffer__consume(r->ring);
 	end_cpus(r, cli_now());
-	detach(r);
 	r->losses.missed = loader_missed(r->skel->obj) - r->missed;
 	r->losses.threads = r->skel->bss->no_room;
 	r->losses.memory = r->events.refused;

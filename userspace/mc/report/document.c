@@ -13,6 +13,12 @@ static json_t *warnings_json(const struct group *g)
 	size_t i, k;
 
 	for (i = 0; i < g->runs; i++) {
+		const char *a = json_string_value(json_object_get(
+			json_object_get(g->cell[i], "attribution"), "status"));
+
+		if (a && strcmp(a, "complete"))
+			json_array_append_new(list, json_string(
+				"attribution: records were lost, and what they would have told is unattributed"));
 		if (!strcmp(g->run[i].status, "valid"))
 			continue;
 		json_array_foreach(json_object_get(g->run[i].doc, "reasons"), k, reason)

@@ -252,9 +252,17 @@ static int run_all(struct work *w)
 	return 0;
 }
 
+/* What the load attributed; null if that was not to be had. */
+static json_t *attribution(const struct work *w)
+{
+	json_t *a = json_object_get(w->result, "attribution");
+
+	return json_object_get(a, "outliers") ? a : NULL;
+}
+
 static json_t *result_json(const struct work *w)
 {
-	return json_pack("{s:s, s:s, s:o, s:I, s:s, s:o, s:o, s:O?, s:o, s:O?}",
+	return json_pack("{s:s, s:s, s:o, s:I, s:s, s:o, s:o, s:O?, s:o, s:O?, s:O?}",
 		"schema", CELL_SCHEMA,
 		"cell", w->c->name,
 		"axes", cell_axes_json(w->c),
@@ -264,7 +272,8 @@ static json_t *result_json(const struct work *w)
 		"spec", spec_json(w->s),
 		"checks", w->checks,
 		"neighbour", w->neighbour.s ? neighbour_json(&w->neighbour) : json_null(),
-		"load", w->result);
+		"load", w->result,
+		"attribution", attribution(w));
 }
 
 json_t *cell_skip(const struct spec *s, const struct cell *c)
