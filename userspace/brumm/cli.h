@@ -29,6 +29,7 @@ int cmd_take_back(int argc, char **argv);
 int cmd_query(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_baseline(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_reap(int argc, char **argv);

@@ -40,6 +40,7 @@ static const struct argp argp = {
 	       "  max TIME     budget: what would exceed it is refused\n"
 	       "  high TIME    crossing it is an event, nothing is refused\n"
 	       "  lock 0|1     1: every further charge is refused\n"
+	       "  mode MODE    off, audit, enforce or inherit: whether what tasks own counts\n"
 	       "  price.KIND TIME  expected time for one lookup, map, pt or deep\n"
 	       "  price default    inherit the prices\n\n"
 	       "TIME is like 5000 (microseconds; of a price nanoseconds), 250us, 1.5ms or max.",
@@ -103,6 +104,8 @@ static int set_one(int group, const char *key, const char *value)
 	}
 	if (!strcmp(key, "lock"))
 		return set_lock(group, value);
+	if (!strcmp(key, "mode"))
+		return brumm_group_write(group, "brumm.mode", value);
 	if (!strcmp(key, "price") || !strncmp(key, "price.", 6))
 		return set_price(group, key, value);
 	return 1;
@@ -126,7 +129,7 @@ int cmd_set(int argc, char **argv)
 			key += 6;
 		err = set_one(group, key, a.words[i + 1]);
 		if (err > 0) {
-			cli_error("no key '%s'; there are max, high, lock, price and price.KIND",
+			cli_error("no key '%s'; there are max, high, lock, mode, price and price.KIND",
 				  key);
 			ret = EXIT_ERROR;
 		} else if (err) {

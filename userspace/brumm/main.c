@@ -20,6 +20,7 @@ static const struct cli_command commands[] = {
 	{ "probe", cmd_probe, "where the time of map, unmap, faults and reclaims goes" },
 	{ "bench", cmd_bench, "how long taking back takes here, beside what Linux has" },
 	{ "predict", cmd_predict, "what cleaning up after a cgroup is expected to take" },
+	{ "baseline", cmd_baseline, "watch how dear a cgroup gets, and propose its budget" },
 	{ "mc", cmd_mc, "the memcached study: how many requests are too late, and why" },
 };
 
