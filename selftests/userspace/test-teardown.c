@@ -80,6 +80,55 @@ static void order(void **state)
 	tasks_order(&(struct tasks){ 0 });
 }
 
+static void inits(void **state)
+{
+	/* 2 <- init 3 <- 4 <- init 5 <- 6; 9 came into 3's namespace from outside */
+	struct task list[] = {
+		{ .pid = 2, .ppid = 1, .late = 3 },
+		{ .pid = 3, .ppid = 2, .init = 2, .late = 4 },
+		{ .pid = 4, .ppid = 3, .late = 5 },
+		{ .pid = 9, .ppid = 1 },
+		{ .pid = 5, .ppid = 4, .init = 3, .late = 6 },
+		{ .pid = 6, .ppid = 5 },
+	};
+	static const pid_t want[] = { 6, 9, 5, 4, 3, 2 };
+	struct tasks t = { .list = list, .n = ARRAY_SIZE(list) };
+	size_t i;
+
+	(void)state;
+	tasks_order(&t);
+	for (i = 0; i < t.n; i++)
+		assert_int_equal(list[i].pid, want[i]);
+}
+
+static void newcomers(void **state)
+{
+	struct task then[] = { { .pid = 7, .born = 1 }, { .pid = 2, .born = 1 } };
+	struct task now[] = {
+		{ .pid = 2, .born = 1 }, { .pid = 3, .born = 2 }, { .pid = 7, .born = 3 },
+	};
+	struct tasks known = { .list = then, .n = ARRAY_SIZE(then) };
+	struct tasks t = { .list = now, .n = ARRAY_SIZE(now) }, all = { 0 }, some;
+
+	(void)state;
+	tasks_subtract(&t, &known);
+	assert_int_equal(t.n, 2);
+	assert_int_equal(now[0].pid, 3);
+	/* The same number, another process. */
+	assert_int_equal(now[1].pid, 7);
+	assert_int_equal(now[1].born, 3);
+	some.list = calloc(1, sizeof(*some.list));
+	assert_non_null(some.list);
+	some.list->pid = 4;
+	some.n = some.room = 1;
+	tasks_append(&all, &some);
+	assert_int_equal(all.n, 1);
+	assert_int_equal(all.list[0].pid, 4);
+	assert_null(some.list);
+	tasks_free(&all);
+	tasks_subtract(&all, &known);
+}
+
 static void cpu_lists(void **state)
 {
 	static const char *const bad[] = { "", ",", "1,", "-1", "1-", "2-1", "a",
@@ -159,14 +208,15 @@ static void pace_by_delay(void **state)
 	pacer_init(&p, 0, 10 * MS);
 	assert_true(p.step < 10 * MS);
 	fine = settle(&p, 100000, 1 * MS);
-	assert_true(fine > 50);
+	/* What fits into half of the bound, and not more, however well it goes. */
+	assert_int_equal(fine, 50);
 	assert_int_equal(p.rest, 0);
 	/* Neither more nor less between a quarter of the bound and half of it. */
 	assert_int_equal(settle(&p, 100000, 4 * MS), fine);
 	worse = settle(&p, 100000, 30 * MS);
 	assert_int_equal(worse, 1);
 	assert_true(p.rest >= 10 * MS);
-	assert_true(settle(&p, 100000, 1 * MS) > 50);
+	assert_int_equal(settle(&p, 100000, 1 * MS), 50);
 }
 
 static void remedies(void **state)
@@ -184,7 +234,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stat_lines), cmocka_unit_test(own_process),
-		cmocka_unit_test(order),      cmocka_unit_test(cpu_lists),
+		cmocka_unit_test(order),      cmocka_unit_test(inits),
+		cmocka_unit_test(newcomers),  cmocka_unit_test(cpu_lists),
 		cmocka_unit_test(namespaces), cmocka_unit_test(pace),
 		cmocka_unit_test(pace_by_delay), cmocka_unit_test(remedies),
 	};

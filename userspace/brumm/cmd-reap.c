@@ -87,8 +87,8 @@ static const struct argp argp = {
 	.doc = "Kill all processes of a cgroup and of those below it, or of the PID "
 	       "namespace whose init PID is; take back what they sponsor, and remove "
 	       "the cgroups. Tells how long after the kill each stage was over."
-	       "\vWith --pace or --slo the cgroup gets the least CPU weight, is "
-	       "frozen, and is killed in steps. When that is interrupted, the rest "
+	       "\vWith --pace or --slo the cgroup gets the least CPU weight, "
+	       "may not fork, and is killed in steps. When that is interrupted, the rest "
 	       "runs on as before. If even SIGKILL does it, the next brumm reap, or "
 	       "--restore, puts back what was changed. CGROUP can be /123 if it is "
 	       "called like a number.",
@@ -265,6 +265,7 @@ int cmd_reap(int argc, char **argv)
 	cli_parse(&argp, argc, argv, &a);
 	if (a.restore)
 		return restore(&a);
+	gentle_begin(&a.opts);
 	status = target_open(a.what, &t.target);
 	if (!status && !a.dry_run) {
 		cli_catch_signals();

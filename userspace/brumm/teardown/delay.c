@@ -71,6 +71,9 @@ struct delay *delay_start(const cpu_set_t *cpus, uint64_t bound)
 		return NULL;
 	d->bound = bound;
 	pthread_attr_init(&attr);
+	/* As a neighbour, whatever class this here has. */
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
 	for (cpu = 0; cpu < CPU_SETSIZE && d->n < MAX_THREADS; cpu++) {
 		if (!CPU_ISSET(cpu, cpus))
 			continue;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The dying do the clean-up themselves, so that their scheduling decides who has
- * to wait for it: the least weight first, then few at a time. The freezer keeps
- * the others from forking, or from noticing, meanwhile.
+ * to wait for it: the least weight first, then few at a time. What the kernel does
+ * for many of them in one go is kept out of it, as far as it can be: see
+ * Documentation/design/teardown.md.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,9 +24,11 @@
 #define MS		1000000u
 #define FREEZE_WAIT	(1000u * MS)	/* a sleeper in the kernel never freezes */
 #define STEP_WAIT	(2000u * MS)	/* nor does it die */
+#define BUSY_WAIT	(50u * MS)
 #define NOISE_TIME	(1000u * MS)	/* at most, for so many samples: */
 #define NOISE_SAMPLES	100u
 #define MAX_AT_ONCE	256u		/* descriptors */
+#define MAX_ROUNDS	3
 #define BIG		(64u << 20)	/* bytes */
 
 /* Returns whether the cgroup as a whole has the least weight now. */
@@ -36,11 +39,13 @@ static bool make_idle(struct teardown *t)
 
 	if (group < 0)
 		return false;
-	if (brumm_group_number(group, "cpu.idle", NULL, &v))
-		return !keep_knob(t->keep, "cpu.weight", "1");
-	/* Who leaves the idle class gets the usual weight. */
-	return v || (!keep_knob(t->keep, "cpu.weight", NULL) &&
-		     !keep_knob(t->keep, "cpu.idle", "1"));
+	if (!brumm_group_number(group, "cpu.idle", NULL, &v)) {
+		/* Who leaves the idle class gets the usual weight. */
+		if (v || (!keep_knob(t->keep, "cpu.weight", NULL) &&
+			  !keep_knob(t->keep, "cpu.idle", "1")))
+			return true;
+	}
+	return !keep_knob(t->keep, "cpu.weight", "1");
 }
 
 static void freeze(struct teardown *t)
@@ -61,6 +66,17 @@ static void freeze(struct teardown *t)
 		teardown_wait(t, fd, POLLPRI, 50 * MS);
 	}
 	close(fd);
+}
+
+/*
+ * Nobody comes any more but who is being forked right now. The freezer does that,
+ * too, but signals all of them in one go, at which the neighbours wait.
+ */
+static void stop_forks(struct teardown *t)
+{
+	t->gentle.no_forks = !keep_knob(t->keep, "pids.max", "0");
+	if (!t->gentle.no_forks)
+		freeze(t);
 }
 
 /* CPU time of the group, ns. */
@@ -113,42 +129,84 @@ struct step {
 	size_t units;
 };
 
-/* Kills from @from on; returns where the next step begins. */
-static size_t kill_some(struct teardown *t, struct step *s, size_t from,
-			size_t units)
+/* Opens and kills; false: it is gone. */
+static bool kill_one(struct teardown *t, struct step *s, const struct task *task)
+{
+	int fd = task_open(task);
+
+	if (fd < 0)
+		return false;
+	if (task->pid == t->target.init ||
+	    pidfd_send_signal(fd, SIGKILL, NULL, 0)) {
+		close(fd);
+		return false;
+	}
+	if (task->rss >= BIG)
+		release_memory(t, task, fd);
+	s->fds[s->n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	return true;
+}
+
+/* Children that are dead and that @init, who is to die, has not waited for. */
+static size_t count_zombies(const struct tasks *list, const struct task *init)
+{
+	struct task now;
+	size_t i, n = 0;
+
+	for (i = 0; i < list->n; i++)
+		if (!task_read(list->list[i].pid, &now) && now.state == 'Z' &&
+		    now.born == list->list[i].born && now.ppid == init->pid)
+			n++;
+	return n;
+}
+
+/*
+ * Kills from @from on; returns where the next step begins. An init goes alone: with
+ * it the kernel kills, and waits for, all that its namespace still has.
+ */
+static size_t kill_some(struct teardown *t, const struct tasks *list,
+			struct step *s, size_t from, size_t units)
 {
 	const struct task *task;
 	size_t more;
-	int fd;
 
 	s->n = 0;
 	s->units = 0;
-	for (; from < t->tasks.n && s->n < MAX_AT_ONCE; from++) {
-		task = &t->tasks.list[from];
+	while (from < list->n && s->n < MAX_AT_ONCE) {
+		task = &list->list[from];
 		more = pacer_units(task->rss);
-		if (s->units && s->units + more > units)
+		if (s->n && (task->init || s->units + more > units))
 			break;
-		fd = task_open(task);
-		if (fd < 0)
-			continue;
-		if (task->pid == t->target.init ||
-		    pidfd_send_signal(fd, SIGKILL, NULL, 0)) {
-			close(fd);
-			continue;
-		}
-		if (task->rss >= BIG)
-			release_memory(t, task, fd);
-		s->fds[s->n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
-		s->units += more;
+		from++;
+		if (task->init)
+			t->gentle.zombies += count_zombies(list, task);
+		if (kill_one(t, s, task))
+			s->units += more;
+		if (task->init)
+			break;
 	}
 	t->gentle.killed += s->n;
 	return from;
 }
 
-static void wait_for_step(struct teardown *t, struct step *s)
+/*
+ * Those that are left take the CPU that the dying need, who are no better than
+ * they: then the freezer's burst is the lesser evil.
+ */
+static void freeze_if_busy(struct teardown *t, uint64_t began, uint64_t cpu)
+{
+	uint64_t now = cpu_time(t), wall = cli_now() - began;
+
+	if (!t->gentle.frozen && cpu != BRUMM_NO_LIMIT && now != BRUMM_NO_LIMIT &&
+	    wall > BUSY_WAIT && now - cpu > wall / 2)
+		freeze(t);
+}
+
+static void wait_for_step(struct teardown *t, struct step *s, uint64_t began,
+			  uint64_t cpu)
 {
 	uint64_t end = cli_now() + STEP_WAIT;
-	struct timespec tick = { .tv_nsec = 50 * MS };
+	struct timespec tick = { .tv_nsec = BUSY_WAIT };
 	nfds_t i, left = s->n;
 
 	while (left && cli_now() < end && !teardown_over(t)) {
@@ -160,6 +218,8 @@ static void wait_for_step(struct teardown *t, struct step *s)
 			s->fds[i].fd = -1;
 			left--;
 		}
+		if (left)
+			freeze_if_busy(t, began, cpu);
 	}
 	for (i = 0; i < s->n; i++)
 		if (s->fds[i].fd >= 0)
@@ -181,7 +241,8 @@ static void progress(const struct teardown *t, uint64_t *last)
 		t->gentle.killed, t->tasks.n);
 }
 
-static void kill_in_steps(struct teardown *t, struct delay *d)
+static void kill_in_steps(struct teardown *t, const struct tasks *list,
+			  struct delay *d)
 {
 	uint64_t began, work, delay, last = cli_now();
 	struct gentle *g = &t->gentle;
@@ -190,11 +251,11 @@ static void kill_in_steps(struct teardown *t, struct delay *d)
 	size_t at = 0;
 
 	pacer_init(&p, t->opts->pace, t->opts->slo);
-	while (at < t->tasks.n && !teardown_over(t)) {
+	while (at < list->n && !teardown_over(t)) {
 		began = cli_now();
 		work = cpu_time(t);
-		at = kill_some(t, &step, at, pacer_next(&p));
-		wait_for_step(t, &step);
+		at = kill_some(t, list, &step, at, pacer_next(&p));
+		wait_for_step(t, &step, began, work);
 		/* A delay is known when the delayed one has run. */
 		if (d)
 			teardown_wait(t, -1, 0, MS);
@@ -208,7 +269,7 @@ static void kill_in_steps(struct teardown *t, struct delay *d)
 		if (step.n > g->largest)
 			g->largest = step.n;
 		progress(t, &last);
-		if (p.rest && at < t->tasks.n)
+		if (p.rest && at < list->n)
 			teardown_wait(t, -1, 0, p.rest);
 	}
 	if (!t->opts->json && cli_fancy(stderr))
@@ -254,47 +315,90 @@ static struct delay *start_probe(struct teardown *t)
 	return d;
 }
 
-/* Those that came since the list was made; now nobody comes any more. */
-static void list_again(struct teardown *t)
+/* Those that have come since @known was listed, or with NULL all. */
+static bool list_tasks(struct teardown *t, const struct tasks *known, struct tasks *list)
 {
-	struct tasks list = { 0 };
-
-	if (target_tasks(&t->target, &list)) {
-		tasks_free(&list);
-		return;
+	*list = (struct tasks){ 0 };
+	if (target_tasks(&t->target, list)) {
+		tasks_free(list);
+		return false;
 	}
-	tasks_order(&list);
-	tasks_free(&t->tasks);
-	t->tasks = list;
+	if (known)
+		tasks_subtract(list, known);
+	tasks_find_inits(list);
+	tasks_order(list);
+	return true;
 }
 
-static void place(struct teardown *t, enum place place)
+static void place(struct teardown *t, const struct tasks *tasks, enum place place)
 {
 	const cpu_set_t *cpus = t->opts->on_cpus ? &t->opts->cpus : NULL;
-	json_t *threads = place_look(&t->tasks, cpus, place);
+	json_t *threads = place_look(tasks, cpus, place);
 
 	keep_threads(t->keep, json_incref(threads));
 	place_apply(threads, cpus);
 	json_decref(threads);
 }
 
+/* Whoever wakes up is to run at once, and not when this here has had its share. */
+static void stand_back(struct gentle *g)
+{
+	static const struct sched_param none;
+
+	g->policy = sched_getscheduler(0);
+	if (g->policy < 0 || sched_getparam(0, &g->param) ||
+	    sched_setscheduler(0, SCHED_IDLE, &none))
+		g->policy = -1;
+}
+
+/* Only who may take it back for the probe. */
+void gentle_begin(const struct teardown_opts *opts)
+{
+	struct gentle g;
+
+	if ((opts->pace || opts->slo) && !geteuid())
+		stand_back(&g);
+}
+
+/* Who is not privileged may not, and ends soon. */
+void gentle_end(struct teardown *t)
+{
+	if (t->gentle.policy >= 0)
+		sched_setscheduler(0, t->gentle.policy, &t->gentle.param);
+}
+
 void gentle_place(struct teardown *t)
 {
-	place(t, PLACE_CPUS);
+	place(t, &t->tasks, PLACE_CPUS);
 }
 
 void gentle_kill(struct teardown *t)
 {
 	struct delay *d = start_probe(t);
 	uint64_t samples, over;
+	struct tasks list;
+	enum place class;
+	int round;
 
 	delay_count(d, &samples, &over);
 	t->gentle.least_weight = make_idle(t);
-	freeze(t);
-	list_again(t);
-	place(t, t->gentle.least_weight ? PLACE_REALTIME : PLACE_ALL);
+	class = t->gentle.least_weight ? PLACE_REALTIME : PLACE_ALL;
+	stand_back(&t->gentle);
+	stop_forks(t);
+	if (list_tasks(t, NULL, &list)) {
+		tasks_free(&t->tasks);
+		t->tasks = list;
+	}
+	place(t, &t->tasks, class);
 	t->start = cli_now();
-	kill_in_steps(t, d);
+	kill_in_steps(t, &t->tasks, d);
+	/* Whose fork had gone too far to be refused. */
+	for (round = 0; round < MAX_ROUNDS && !teardown_over(t) &&
+	     list_tasks(t, &t->tasks, &list) && list.n; round++) {
+		place(t, &list, class);
+		kill_in_steps(t, &list, d);
+		tasks_append(&t->tasks, &list);
+	}
 	delay_count(d, &t->gentle.samples, &t->gentle.over);
 	t->gentle.samples -= samples;
 	t->gentle.over -= over;

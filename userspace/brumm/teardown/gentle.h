@@ -3,19 +3,25 @@
 #ifndef BRUMM_TEARDOWN_GENTLE_H
 #define BRUMM_TEARDOWN_GENTLE_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct teardown;
+struct teardown_opts;
 
 /**
  * struct gentle - what was done, and what was seen
  * @least_weight: the cgroup had the least weight
+ * @no_forks: its pids.max was 0
  * @frozen: it was frozen
+ * @policy: class that this here had before, and
+ * @param: its priority there; -1: not changed
  * @steps: how many steps were made
  * @largest: greatest number of processes in one
  * @killed: processes killed in steps
+ * @zombies: killed before their init, who has not waited for them
  * @released: bytes that process_mrelease() freed
  * @noise: worst delay of the probe before, ns; NO_LIMIT: no probe
  * @worst: the same meanwhile
@@ -24,10 +30,14 @@ struct teardown;
  */
 struct gentle {
 	bool least_weight;
+	bool no_forks;
 	bool frozen;
+	int policy;
+	struct sched_param param;
 	size_t steps;
 	size_t largest;
 	size_t killed;
+	size_t zombies;
 	uint64_t released;
 	uint64_t noise;
 	uint64_t worst;
@@ -36,11 +46,15 @@ struct gentle {
 };
 
 #define GENTLE_INIT							\
-	{ .noise = BRUMM_NO_LIMIT, .worst = BRUMM_NO_LIMIT }
+	{ .policy = -1, .noise = BRUMM_NO_LIMIT, .worst = BRUMM_NO_LIMIT }
 
+/* For a command that does nothing else: stands back from now on. */
+void gentle_begin(const struct teardown_opts *opts);
 /* Confines the processes to the chosen CPUs, for a kill without steps. */
 void gentle_place(struct teardown *t);
-/* Least weight, freezer, kill in steps. What is left is killed at once then. */
+/* Least weight, no forks, kill in steps. What is left is killed at once then. */
 void gentle_kill(struct teardown *t);
+/* When it is over. */
+void gentle_end(struct teardown *t);
 
 #endif /* BRUMM_TEARDOWN_GENTLE_H */

@@ -2,7 +2,6 @@
 #include "pacer.h"
 
 #define MIN_STEP	100000u		/* ns */
-#define MAX_STEP	20000000u
 #define MAX_REST	20000000u
 #define MAX_UNITS	4096u
 
@@ -41,8 +40,14 @@ static void adapt(struct pacer *p, uint64_t delay)
 		return;
 	}
 	p->rest /= 2;
-	if (delay <= p->slo / 4 && p->step < MAX_STEP)
+	if (delay <= p->slo / 4)
 		p->step += p->step / 4;
+	/*
+	 * What the dead leave to RCU comes later, and in one go: nobody has felt it
+	 * when the next step is chosen.
+	 */
+	if (p->step > p->slo / 2)
+		p->step = p->slo / 2;
 }
 
 void pacer_done(struct pacer *p, size_t units, uint64_t work, uint64_t wall,

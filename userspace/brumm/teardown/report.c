@@ -113,13 +113,15 @@ static json_t *gentle_json(const struct teardown *t)
 
 	if (!gentle(t))
 		return json_null();
-	return json_pack("{s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:o, s:o}",
 			 "pace_ns", t->opts->pace ? count(t->opts->pace) : json_null(),
 			 "slo_ns", t->opts->slo ? count(t->opts->slo) : json_null(),
-			 "least_weight", (int)g->least_weight, "frozen", (int)g->frozen,
+			 "least_weight", (int)g->least_weight, "no_forks", (int)g->no_forks,
+			 "frozen", (int)g->frozen,
 			 "steps", (json_int_t)g->steps,
 			 "largest_step", (json_int_t)g->largest,
 			 "killed_in_steps", (json_int_t)g->killed,
+			 "zombies", (json_int_t)g->zombies,
 			 "released_bytes", (json_int_t)g->released,
 			 "noise_ns", count(g->noise),
 			 "worst_delay_ns", count(g->worst),
@@ -262,9 +264,12 @@ static void print_gentle(const struct teardown *t, FILE *f)
 	uint64_t plain = unpaced(t), all = t->at[STAGE_TASKS];
 	char x[3][16];
 
-	fprintf(f, "  %zu steps, %zu processes at most in one%s%s\n", g->steps,
+	fprintf(f, "  %zu steps, %zu processes at most in one%s%s%s\n", g->steps,
 		g->largest, g->least_weight ? ", least CPU weight" : ", idle class",
-		g->frozen ? ", frozen" : "");
+		g->no_forks ? ", no forks" : "", g->frozen ? ", frozen" : "");
+	if (g->zombies)
+		fprintf(f, "  an init had %zu children that it had not waited for: the kernel does so in one go, at which others wait\n",
+			g->zombies);
 	if (plain != BRUMM_NO_LIMIT && all != BRUMM_NO_LIMIT)
 		fprintf(f, "  %s until the processes were gone, at once at least %s: %s longer\n",
 			brumm_format_time(all, x[0], sizeof(x[0])),

@@ -295,7 +295,9 @@ static int by_depth(const void *a, const void *b)
 {
 	const struct task *x = a, *y = b;
 
-	return (x->depth < y->depth) - (x->depth > y->depth) ?: by_pid(a, b);
+	return (x->late != 0) - (y->late != 0) ?:
+	       (x->late < y->late) - (x->late > y->late) ?:
+	       (x->depth < y->depth) - (x->depth > y->depth) ?: by_pid(a, b);
 }
 
 static struct task *find(const struct tasks *t, pid_t pid)
@@ -303,6 +305,80 @@ static struct task *find(const struct tasks *t, pid_t pid)
 	struct task key = { .pid = pid };
 
 	return bsearch(&key, t->list, t->n, sizeof(key), by_pid);
+}
+
+void tasks_subtract(struct tasks *t, const struct tasks *known)
+{
+	struct task *sorted = malloc(known->n * sizeof(*sorted) + 1), *other;
+	size_t i, n = 0;
+
+	if (!sorted)
+		return;
+	memcpy(sorted, known->list, known->n * sizeof(*sorted));
+	qsort(sorted, known->n, sizeof(*sorted), by_pid);
+	for (i = 0; i < t->n; i++) {
+		other = bsearch(&t->list[i], sorted, known->n, sizeof(*sorted), by_pid);
+		if (!other || other->born != t->list[i].born)
+			t->list[n++] = t->list[i];
+	}
+	t->n = n;
+	free(sorted);
+}
+
+void tasks_append(struct tasks *t, struct tasks *more)
+{
+	struct task *list = reallocarray(t->list, t->n + more->n, sizeof(*list));
+
+	if (list) {
+		memcpy(list + t->n, more->list, more->n * sizeof(*list));
+		t->list = list;
+		t->n += more->n;
+		t->room = t->n;
+	}
+	tasks_free(more);
+}
+
+/* Who is above @init comes behind it, but before the init of his own namespace. */
+static void keep_above(struct tasks *t, const struct task *init)
+{
+	struct task *up = find(t, init->ppid);
+	unsigned int late = init->late - 1;
+	size_t i;
+
+	for (i = 0; up && i < t->n; i++, up = find(t, up->ppid))
+		if (!up->init && (!up->late || up->late > late))
+			up->late = late;
+}
+
+/*
+ * An init has a child in the list or no parent there, but for one whose only company
+ * came from outside. Most have neither, and each look into /proc is work.
+ */
+void tasks_find_inits(struct tasks *t)
+{
+	struct task *task, *up;
+	pid_t inner;
+	size_t i;
+
+	if (!t->n)
+		return;
+	qsort(t->list, t->n, sizeof(*t->list), by_pid);
+	for (i = 0; i < t->n; i++) {
+		up = find(t, t->list[i].ppid);
+		(up ?: &t->list[i])->init = 1;
+	}
+	for (i = 0; i < t->n; i++) {
+		task = &t->list[i];
+		if (!task->init)
+			continue;
+		task->init = ns_pids(task->pid, &inner);
+		if (task->init < 2 || inner != 1)
+			task->init = 0;
+		task->late = 2 * task->init;
+	}
+	for (i = 0; i < t->n; i++)
+		if (t->list[i].init)
+			keep_above(t, &t->list[i]);
 }
 
 void tasks_order(struct tasks *t)

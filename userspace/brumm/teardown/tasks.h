@@ -14,6 +14,9 @@
  * @ppid: of its parent
  * @state: as in /proc/PID/stat
  * @depth: how many of its ancestors are in the list, see tasks_order()
+ * @init: how many PID namespaces see it, if it is the init of the innermost, see
+ *	tasks_find_inits(); 0: it is none
+ * @late: 0, or it comes behind all those with 0, or with more; the same
  * @born: start time; with @pid it tells a process from a later one
  * @threads: how many it has
  * @policy: SCHED_* of the first
@@ -25,6 +28,8 @@ struct task {
 	pid_t ppid;
 	char state;
 	unsigned int depth;
+	unsigned int init;
+	unsigned int late;
 	int threads;
 	int policy;
 	uint64_t born;
@@ -70,7 +75,16 @@ unsigned int task_levels(pid_t pid);
 /* Is @pid in @ns or in one within it? */
 bool task_in_ns(pid_t pid, ino_t ns);
 
-/* Sorts: each process stands before its parent. */
+/* Takes out those that are in @known, too. */
+void tasks_subtract(struct tasks *t, const struct tasks *known);
+/* Moves all of @more to the end of @t, as far as there is memory. */
+void tasks_append(struct tasks *t, struct tasks *more);
+/* Notes which of them are inits of PID namespaces. */
+void tasks_find_inits(struct tasks *t);
+/*
+ * Sorts: each process stands before its parent; an init behind all that are in its
+ * namespace or in one within, and behind whoever has nothing to do with inits.
+ */
 void tasks_order(struct tasks *t);
 
 #endif /* BRUMM_TEARDOWN_TASKS_H */

@@ -194,6 +194,7 @@ void teardown_do(struct teardown *t)
 		t->holding = holders_find(t);
 	/* Who is still to die shall not get more to clean up. */
 	keep_restore(t->keep, t->timed_out || t->failed);
+	gentle_end(t);
 	keep_close(t->keep);
 	t->keep = NULL;
 }
