@@ -4,7 +4,8 @@
  * echo server on the first CPU, a client on the second (or both on one) that
  * sends a request each millisecond, come what may: latency counts from when it
  * was to be sent. One line of JSON: before (2 s), during, after (2 s), each with
- * the first that were late, as [when since the start of the phase, latency].
+ * the time of its first request (CLOCK_MONOTONIC), and the first that were late, as
+ * [when since then, latency].
  */
 #include <poll.h>
 #include <sched.h>
@@ -106,7 +107,8 @@ static void tell(const char *phase, uint64_t from, uint64_t to, uint64_t bound)
 	if (end > MAX_REQUESTS)
 		end = MAX_REQUESTS;
 	n = end > first ? end - first : 0;
-	printf("\"%s\": {\"late_ms\": [", phase);
+	printf("\"%s\": {\"first_ns\": %llu, \"late_ms\": [", phase,
+	       (unsigned long long)(began + first * PERIOD));
 	for (i = first; i < end; i++) {
 		if (latency[i] <= bound)
 			continue;

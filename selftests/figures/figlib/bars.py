@@ -116,6 +116,35 @@ def two_cpus(raw):
     return row
 
 
+def late(phases):
+    return sum(p["over"] for p in phases), sum(p["requests"] for p in phases)
+
+
+def neighbour(raw):
+    """The share of a neighbour's requests that are late, while others are killed.
+
+    The noise is what is late before and after; where nothing is, as if the next
+    one would have been."""
+    rounds = raw.file("neighbour")["rounds"]
+    where = raw.where("leaves-used")
+    n = raw.file("neighbour")["processes"]
+    over, requests = late([r[p] for r in rounds.values() for p in ("before", "after")])
+    floor = max(over, 1) / requests
+    share = {k: ratio(*late([r["during"]])) for k, r in rounds.items()}
+    counts = {k: r["during"]["over"] for k, r in rounds.items()}
+    bound = rounds["slo"]["bound_us"]
+    kill = f"{n} processes killed, a neighbour's requests over {bound / 1000:g} ms"
+    seen = {"late": counts, "took_ms": {k: r["took_ms"] for k, r in rounds.items()},
+            "noise_share": floor, "noise_late": over, "noise_requests": requests}
+    return [
+        bar(f"{kill}: by --slo / noise", None, 2, [share["slo"] / floor], where) | seen,
+        bar(f"{kill}: the same, vm.percpu_pagelist_high_fraction=100000", None, 2,
+            [share["lists"] / floor], where) | seen,
+        bar(f"{kill}: at once / noise", 10, None, [share["plain"] / floor], where) | seen,
+        bar(f"{kill}: by --slo / with the least weight alone", None, 0.9,
+            [counts["slo"] / max(counts["weight"], 1)], where) | seen]
+
+
 def icount_rows(raw):
     return [
         one_call(raw, "leaf_map", "quota cost, map one page: used / disabled", 1.05),
@@ -127,7 +156,7 @@ def icount_rows(raw):
                 "revoke of one-page mappings, scattered / munmap of a memfd that stays", 0.8),
         against(raw, "range", "bare_zap",
                 "revoke of a large range / bare zap of the same entries", 1.3),
-        one_node(raw)]
+        one_node(raw), *(neighbour(raw) if raw.has("neighbour") else [])]
 
 
 def rows(raw, clock=True):

@@ -33,16 +33,17 @@ class Sizes:
     profile: str        # more arguments of brumm profile
     samples: int        # mappings of a run with probes
     range: str          # what is mapped as one node
+    tenants: int        # processes that are killed beside a neighbour
     steps: tuple        # single calls, and mappings, whose instructions are counted
 
 
 FULL = Sizes(sweep=tuple(range(256, 4097, 384)), repeat=5, leaves=4096,
              large=8192, rounds=7, parallel=20000, parallel_repeat=5,
-             profile="--state fresh", samples=2048, range="1G",
+             profile="--state fresh", samples=2048, range="1G", tenants=500,
              steps=(512, 4096))
 QUICK = Sizes(sweep=(256, 512, 1024), repeat=5, leaves=2048, large=512, rounds=7,
               parallel=1000, parallel_repeat=2, profile="--quick --state fresh --repeat 20",
-              samples=128, range="64M",
+              samples=128, range="64M", tenants=60,
               steps=(64, 512))
 
 
@@ -88,6 +89,12 @@ def icount_runs(s):
     # Nodes are counted here, nothing is timed: no need to touch the pages.
     yield bench("node", ICOUNT, "used",
                 f"range --range {s.range} --untouched --repeat 1")
+
+
+def neighbour_runs(s):
+    """Who is delayed by a kill, and by how much."""
+    yield Run("neighbour", ICOUNT, "quota",
+              f"BRUMM_OUT=$(mktemp -d) selftests/teardown/neighbour {s.tenants} 1ms {{out}} >&2")
 
 
 def probe_runs(s):
@@ -162,6 +169,7 @@ class Machine:
 def build(lane):
     """The modules of the lane, and user space."""
     for command in (["make", "-s", "user"],
+                    ["make", "-s", "-C", "selftests/teardown"],
                     ["scripts/build-module", "-k", lane],
                     ["scripts/build-module", "-q", "-k", lane]):
         done = subprocess.run(command, cwd=REPO, stdout=subprocess.PIPE,
