@@ -326,6 +326,8 @@ static struct brumm_group *group_alloc(const struct cgroup_subsys_state *css)
 	INIT_LIST_HEAD(&g->children);
 	INIT_LIST_HEAD(&g->sibling);
 	INIT_LIST_HEAD(&g->living);
+	INIT_LIST_HEAD(&g->processes);
+	mutex_init(&g->files_lock);
 	INIT_DELAYED_WORK(&g->notify, group_notify);
 	g->notified_at = jiffies - GROUP_NOTIFY_INTERVAL;
 	mutex_init(&g->lock);
@@ -687,6 +689,8 @@ int group_init(void)
 	INIT_LIST_HEAD(&group_root.checks);
 	INIT_LIST_HEAD(&group_root.children);
 	INIT_LIST_HEAD(&group_root.living);
+	INIT_LIST_HEAD(&group_root.processes);
+	mutex_init(&group_root.files_lock);
 	group_root.own_mode = GROUP_MODE_INHERIT;
 	mutex_init(&group_root.lock);
 

@@ -71,6 +71,10 @@ struct group_reclaims {
  * @own_mode: an &enum ledger_mode, or %GROUP_MODE_INHERIT
  * @followed: a mode at or above is not "off": the ledger is told of the tasks
  * @living: records of what tasks of this very group own, see living.h
+ * @processes: those of processes
+ * @files_lock: of who looks at what they have open, see living-files.c
+ * @files_next: when the worker may do so next, ns
+ * @files_stale: the last look found no memory
  * @lock: protects @watches and @reclaims
  * @watches: those who reset the peak for themselves
  * @reclaims: see there
@@ -91,6 +95,10 @@ struct brumm_group {
 	int own_mode;
 	bool followed;
 	struct list_head living;
+	struct list_head processes;
+	struct mutex files_lock;	/* see above */
+	u64 files_next;
+	bool files_stale;
 	struct mutex lock;	/* protects what follows */
 	struct rb_root watches;
 	struct group_reclaims reclaims;

@@ -317,6 +317,7 @@ static int stat_show(struct seq_file *sf, void *v)
 	}
 	seq_printf(sf, "living_records %llu\n", living.records);
 	seq_printf(sf, "living_oldest_look_ns %llu\n", living.oldest);
+	seq_printf(sf, "living_stale %llu\n", living.stale);
 	seq_printf(sf, "living_serial_ns %llu\n",
 		   living_cost(&s.prices, &s.living));
 	return 0;

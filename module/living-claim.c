@@ -175,6 +175,8 @@ void living_fork_cost(bool thread, bool shares_mm, struct living_delta *d)
 
 	d->kinds = 0;
 	living_delta_set(d, thread ? LIVING_THREAD : LIVING_PROCESS, 1);
+	if (!thread)
+		living_delta_set(d, LIVING_FD, living_slots_of_current());
 	if (shares_mm || !current->mm)
 		return;
 	l = living_get(current->mm);

@@ -65,7 +65,7 @@ static void process_move(struct living *l, struct brumm_group *g)
 }
 
 /* Of the pinned task, which an exec may exchange. */
-static struct task_struct *process_task(struct living *l)
+struct task_struct *living_process_task(struct living *l)
 {
 	struct task_struct *task;
 
@@ -203,17 +203,20 @@ static void process_look_again(struct living *l, struct task_struct *task,
  */
 void living_look_process(struct living *l)
 {
-	struct task_struct *task = process_task(l);
+	struct task_struct *task = living_process_task(l);
 	bool lives = READ_ONCE(task->signal->nr_threads);
 	struct brumm_group *g = NULL;
 
 	if (lives)
 		g = process_group(task);
+	else
+		living_mark_files(l);
 	process_move(l, g);
 	if (lives)
 		process_look_again(l, task, g);
 	if (g) {
 		follow_mm_of(task, g);
+		living_follow_files(g);
 		group_put(&g->sp);
 	}
 	put_task_struct(task);
@@ -238,6 +241,7 @@ static void task_follow(struct task_struct *task, struct mm_struct *mm,
 	l = living_make(LIVING_IS_PROCESS, task, g);
 	if (l) {
 		process_settle(l, g, due);
+		living_quick_files(l, task, due);
 		living_put(l);
 	}
 	if (mm && living_owns_mm(task, mm))
@@ -328,7 +332,9 @@ static void on_attach(void *data, struct cgroup *to, const char *path,
 		living_missed();
 	l = living_get(task->signal);
 	if (l) {
+		living_mark_files(l);
 		process_move(l, g);
+		living_mark_files(l);
 		living_put(l);
 	} else if (g) {
 		/* It comes from where nobody is followed. */

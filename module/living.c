@@ -129,11 +129,18 @@ void living_put(struct living *l)
 /* Have @l be about @what. */
 static void living_pin(struct living *l, void *what)
 {
-	if (l->type == LIVING_IS_MM) {
+	switch (l->type) {
+	case LIVING_IS_MM:
 		l->mm = what;
 		mmgrab(l->mm);
-	} else {
+		break;
+	case LIVING_IS_PROCESS:
+	case LIVING_IS_CLAIM:
 		l->task = get_task_struct(what);
+		break;
+	case LIVING_IS_FILES:
+		/* The group: by the reference of whoever is charged. */
+		break;
 	}
 }
 
@@ -167,6 +174,8 @@ static struct living *living_insert(struct living *l)
 	hlist_add_head_rcu(&l->hash, living_bucket(l->key));
 	list_add(&l->in_group, &l->group->living);
 	list_add(&l->in_all, &living_all);
+	if (l->type == LIVING_IS_PROCESS)
+		list_add_tail(&l->in_processes, &l->group->processes);
 	living_nr++;
 	raw_spin_unlock_irqrestore(&living_lock, irqs);
 	return l;
@@ -258,6 +267,8 @@ void living_rehome(struct living *l, struct brumm_group *g)
 	l->group = g;
 	raw_spin_lock(&living_lock);
 	list_move(&l->in_group, &g->living);
+	if (l->type == LIVING_IS_PROCESS)
+		list_move_tail(&l->in_processes, &g->processes);
 	raw_spin_unlock(&living_lock);
 	group_put(&old->sp);
 }
@@ -304,6 +315,8 @@ void living_remove(struct living *l)
 		hlist_del_rcu(&l->hash);
 		list_del(&l->in_group);
 		list_del(&l->in_all);
+		if (l->type == LIVING_IS_PROCESS)
+			list_del(&l->in_processes);
 		living_nr--;
 		raw_spin_unlock(&living_lock);
 	}
@@ -351,6 +364,9 @@ static void living_look(struct living *l)
 		break;
 	case LIVING_IS_CLAIM:
 		living_look_claim(l);
+		break;
+	case LIVING_IS_FILES:
+		living_look_files(l, false);
 		break;
 	}
 	WRITE_ONCE(l->looked_at, ktime_get_ns());
@@ -490,9 +506,39 @@ static struct living *living_next_of(struct brumm_group *g, unsigned long round)
 	return l;
 }
 
+/**
+ * living_next_process() - walk the processes of a group
+ * @g: the group
+ * @round: a number that no other walk has; of one group there is one walk at a
+ *	time
+ *
+ * Those that come meanwhile stand behind those that were met: so the walk ends.
+ *
+ * Return: one that was not met yet, with a reference, or NULL.
+ */
+struct living *living_next_process(struct brumm_group *g, unsigned long round)
+{
+	struct living *l;
+	unsigned long irqs;
+
+	raw_spin_lock_irqsave(&living_lock, irqs);
+	l = list_first_entry_or_null(&g->processes, struct living,
+				     in_processes);
+	if (l && l->files_round != round) {
+		l->files_round = round;
+		list_move_tail(&l->in_processes, &g->processes);
+		refcount_inc(&l->refs);
+	} else {
+		l = NULL;
+	}
+	raw_spin_unlock_irqrestore(&living_lock, irqs);
+	return l;
+}
+
 /*
- * Look at all records of @g. Those that come meanwhile stand in front, and are met,
- * too; who forks faster than we look ends it, since a reader must not wait for him.
+ * Look at all records of @g but that of its files. Those that come meanwhile stand
+ * in front, and are met, too; who forks faster than we look ends it, since a reader
+ * must not wait for him.
  */
 static void living_look_at_group(struct brumm_group *g, struct living_state *s)
 {
@@ -505,11 +551,13 @@ static void living_look_at_group(struct brumm_group *g, struct living_state *s)
 	round = ++rounds;
 	while (most-- && !fatal_signal_pending(current) &&
 	       (l = living_next_of(g, round))) {
-		at = READ_ONCE(l->looked_at);
-		if (at && at < begin)
-			s->oldest = max(s->oldest, begin - at);
-		living_look(l);
-		s->records++;
+		if (l->type != LIVING_IS_FILES) {
+			at = READ_ONCE(l->looked_at);
+			if (at && at < begin)
+				s->oldest = max(s->oldest, begin - at);
+			living_look(l);
+			s->records++;
+		}
 		living_put(l);
 		cond_resched();
 	}
@@ -522,6 +570,9 @@ static void living_look_at_group(struct brumm_group *g, struct living_state *s)
  *
  * A reader who is killed need not be told the truth any more: whoever removes his
  * cgroup waits for him with cgroup_mutex held.
+ *
+ * Open files come last: there may be many of them, and who turns something on or
+ * off meanwhile does no harm.
  *
  * Context: may sleep.
  */
@@ -540,9 +591,13 @@ void living_refresh(struct cgroup_subsys_state *css, struct living_state *s)
 	if (top) {
 		while ((g = group_next_below(top, g)))
 			living_look_at_group(g, s);
-		group_put(&top->sp);
 	}
 	mutex_unlock(&living_mutex);
+	if (!top)
+		return;
+	while ((g = group_next_below(top, g)))
+		s->stale += !living_refresh_files(g);
+	group_put(&top->sp);
 }
 
 /* On and off */

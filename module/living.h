@@ -3,7 +3,8 @@
  * The living: what dies with the tasks of a group, kept in the ledger while
  * brumm.mode says so (Documentation/design/living.md).
  *
- * A record stands for one thing that tasks own: a thread group, an address space.
+ * A record stands for one thing that tasks own: a thread group, an address space,
+ * what all tasks of a group have open.
  * It knows what it has put on whose account. A look takes the difference between
  * the thing as it is and the record, and charges or uncharges that: so each look
  * repairs whatever an earlier one missed, and nothing is ever taken back that
@@ -44,6 +45,7 @@ enum living_type {
 	LIVING_IS_PROCESS,	/* key: signal_struct */
 	LIVING_IS_MM,		/* key: mm_struct */
 	LIVING_IS_CLAIM,	/* key: task_struct, see living-claim.c */
+	LIVING_IS_FILES,	/* key: brumm_group, see living-files.c */
 };
 
 /* Counters of an address space that change with each fault. */
@@ -62,7 +64,9 @@ enum living_type {
  * @looked_at: ktime of the last exact look, ns
  * @in_group: in @group->living
  * @in_all: in the list of all
+ * @in_processes: of a process: in @group->processes
  * @round: of the walk that met it last, see living_look_at_group()
+ * @files_round: of a process: the same of living_next_process()
  * @dirty: in the list of those that the worker is to look at soon
  * @flags: bit 0: @dirty is in that list
  * @rcu: to free it
@@ -88,7 +92,9 @@ struct living {
 	u64 looked_at;
 	struct list_head in_group;
 	struct list_head in_all;
+	struct list_head in_processes;
 	unsigned long round;
+	unsigned long files_round;
 	struct llist_node dirty;
 	unsigned long flags;
 	struct rcu_head rcu;
@@ -149,10 +155,12 @@ struct living_due {
  * struct living_state - of a group and those below it
  * @records: how many
  * @oldest: age of the oldest look when this one began, ns
+ * @stale: groups whose open files could not be looked at
  */
 struct living_state {
 	u64 records;
 	u64 oldest;
+	u64 stale;
 };
 
 #if BRUMM_QUOTA
@@ -175,6 +183,7 @@ void living_rehome(struct living *l, struct brumm_group *g);
 bool living_is_on(void);
 void living_mark_dirty(struct living *l);
 void living_missed(void);
+struct living *living_next_process(struct brumm_group *g, unsigned long round);
 
 /* living-group.c: on whose account */
 struct brumm_group *living_group_now(struct task_struct *task, bool *wants);
@@ -185,6 +194,7 @@ int living_events_on(void);
 void living_events_off(void);
 void living_walk_tasks(void);
 void living_look_process(struct living *l);
+struct task_struct *living_process_task(struct living *l);
 
 /* living-mm.c: address spaces */
 bool living_owns_mm(struct task_struct *task, struct mm_struct *mm);
@@ -194,6 +204,15 @@ void living_look_mm(struct living *l);
 void living_quick_mm(struct living *l, struct living_due *due);
 void living_moved_mm(struct living *l, struct brumm_group *g);
 void living_rss_changed(struct living *l, int member);
+
+/* living-files.c: descriptors and open files */
+void living_look_files(struct living *l, bool wait);
+void living_follow_files(struct brumm_group *g);
+bool living_refresh_files(struct brumm_group *g);
+void living_mark_files(const struct living *l);
+void living_quick_files(struct living *l, const struct task_struct *task,
+			struct living_due *due);
+u64 living_slots_of_current(void);
 
 /* living-claim.c: refusal. The guard calls the first three, in the task itself. */
 int living_try_charge(const struct living_delta *d);
@@ -212,16 +231,5 @@ static inline void living_exit(void)
 {
 }
 #endif
-
-/*
- * To come: descriptors and namespaces, living-files.c. A look at them is exact
- * only: it is called by living_look_process() after the process has been looked
- * at, with the leader pinned, may sleep, and must end in bounded steps with
- * cond_resched() in between. It makes a record for each files_struct and struct
- * file (a type of its own each, keyed by the pointer, which the record pins), and
- * tells what it found by living_settle(): all kinds that this type is about, zero
- * included, and what was claimed for them, if the caller has taken a claim. A
- * record whose thing is gone is removed by living_remove().
- */
 
 #endif /* BRUMM_LIVING_H */
