@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Proves: brumm.stat counts what tasks own, as /proc has it (brumm recount),
- * whatever they do: fork, exec, vfork, threads, mappings, moves, deaths; and
+ * whatever they do: fork, exec, vfork, threads, mappings, files, moves, deaths; and
  * nothing when they are gone.
  */
 #include <fcntl.h>
@@ -10,12 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cg.h"
+#include "ledger.h"
 #include "proc.h"
 #include "rng.h"
 #include "tap.h"
@@ -23,68 +27,15 @@
 #define WORKERS		8
 #define CHILDREN	6	/* of a worker at a time */
 #define AREAS		6
+#define FILES		40
 #define PAGE		4096ul
 #define HUGE		(2ul << 20)
-#define TOP		"brumm-test/l"
-
-/* Where tasks are; nobody follows those in the last. */
-enum { HERE, DEEP, OUTSIDE, PLACES };
-
-static int place[PLACES], top;
-
-static void make_places(void)
-{
-	top = cg_make("l");
-	place[HERE] = cg_make("l/a");
-	place[DEEP] = cg_make("l/b/c");
-	place[OUTSIDE] = cg_make("o");
-	REQUIRE_OK(cg_write(top, "brumm.mode", "audit"));
-}
 
 /* Those who wait must not keep those who work from it. */
 static void wait_until(const uint32_t *p, uint32_t v)
 {
 	while (get(p) != v)
 		sleep_us(2000);
-}
-
-static int64_t count(int cg, const char *kind)
-{
-	char key[40];
-
-	snprintf(key, sizeof(key), "%s_count", kind);
-	return cg_key(cg, "brumm.stat", key);
-}
-
-/* Says what differs, if something does. */
-static void agrees(const char *cg)
-{
-	char command[160];
-	int status;
-
-	snprintf(command, sizeof(command),
-		 "build/user/brumm recount %s >recount.$$ 2>&1 || { r=$?; sed 's/^/# /' recount.$$; exit $r; }; rm recount.$$",
-		 cg);
-	status = system(command);
-	CHECK(WIFEXITED(status));
-	CHECK_EQ(WEXITSTATUS(status), 0);
-}
-
-static void nothing_is_left(void)
-{
-	static const char *const kinds[] = {
-		"process", "thread", "mm", "vma", "anon", "file", "shmem",
-		"huge", "table", "swap",
-	};
-	uint64_t until = now_ns() + 10000000000ull;
-	unsigned int i;
-
-	/* The last of a task is released when a grace period is over. */
-	while (cg_key(top, "brumm.stat", "living_records") && now_ns() < until)
-		sleep_us(10000);
-	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		CHECK_EQ(count(top, kinds[i]), 0);
-	CHECK_EQ(cg_key(top, "brumm.stat", "usage_ns"), 0);
 }
 
 static void wait_for_ever(void *arg)
@@ -145,7 +96,7 @@ static void pages_count(void)
 	CHECK_EQ(count(top, "anon"), anon + 50);
 	CHECK_EQ(count(top, "shmem"), shmem);
 	CHECK_EQ(count(top, "vma"), vma - 1);
-	agrees(TOP);
+	agrees();
 	kill_and_reap(pid);
 	nothing_is_left();
 }
@@ -183,13 +134,13 @@ static void processes_move(void)
 	CHECK_EQ(cg_key(place[HERE], "brumm.stat", "usage_ns"), 0);
 	CHECK_EQ(count(place[DEEP], "thread"), 5);
 	CHECK_EQ(count(place[DEEP], "mm"), 1);
-	agrees(TOP);
+	agrees();
 	REQUIRE_OK(cg_write(place[OUTSIDE], "cgroup.procs", text));
 	CHECK_EQ(cg_key(top, "brumm.stat", "living_records"), 0);
 	CHECK_EQ(cg_key(top, "brumm.stat", "usage_ns"), 0);
 	REQUIRE_OK(cg_write(place[HERE], "cgroup.procs", text));
 	CHECK_EQ(count(top, "thread"), 5);
-	agrees(TOP);
+	agrees();
 	/* Off, and on again while it is there. */
 	other = spawn_in(place[OUTSIDE], wait_for_ever, NULL);
 	REQUIRE_OK(cg_write(top, "brumm.mode", "off"));
@@ -199,7 +150,7 @@ static void processes_move(void)
 	CHECK_EQ(count(top, "process"), 0);
 	REQUIRE_OK(cg_write(top, "brumm.mode", "enforce"));
 	CHECK_EQ(count(top, "thread"), 5);
-	agrees(TOP);
+	agrees();
 	kill_and_reap(pid);
 	kill_and_reap(other);
 	nothing_is_left();
@@ -211,6 +162,7 @@ struct worker {
 	pid_t child[CHILDREN];
 	char *area[AREAS];
 	size_t len[AREAS];
+	int file[FILES];
 };
 
 static void *short_thread(void *arg)
@@ -281,6 +233,43 @@ static void use_memory(struct worker *w)
 	}
 }
 
+static int any_file(struct worker *w, int other)
+{
+	int pair[2] = { -1, -1 };
+
+	switch (rng_below(&w->rng, 7)) {
+	case 0:
+		return eventfd(0, rng_once_in(&w->rng, 2) ? EFD_CLOEXEC : 0);
+	case 1:
+		return open("/proc/self/stat", O_RDONLY);
+	case 2:
+		return socket(AF_INET, rng_once_in(&w->rng, 2) ? SOCK_STREAM :
+			      SOCK_DGRAM, 0);
+	case 3:
+		return epoll_create1(EPOLL_CLOEXEC);
+	case 4:
+		if (!pipe(pair))
+			close(pair[1]);
+		return pair[0];
+	case 5:
+		return open("/dev/null", O_RDWR);
+	default:
+		return dup(other);
+	}
+}
+
+static void use_files(struct worker *w)
+{
+	unsigned int i = rng_below(&w->rng, FILES);
+
+	if (w->file[i] > 0) {
+		close(w->file[i]);
+		w->file[i] = 0;
+	} else {
+		w->file[i] = any_file(w, w->file[rng_below(&w->rng, FILES)]);
+	}
+}
+
 static void move(struct worker *w)
 {
 	pid_t pid = w->child[rng_below(&w->rng, CHILDREN)];
@@ -292,7 +281,7 @@ static void move(struct worker *w)
 
 static void one_step(struct worker *w)
 {
-	switch (rng_below(&w->rng, 8)) {
+	switch (rng_below(&w->rng, 10)) {
 	case 0:
 	case 1:
 		make_child(w);
@@ -302,6 +291,10 @@ static void one_step(struct worker *w)
 		break;
 	case 3:
 		join(start(short_thread, NULL));
+		break;
+	case 4:
+	case 5:
+		use_files(w);
 		break;
 	default:
 		use_memory(w);
@@ -365,7 +358,7 @@ static void anything(void)
 		put(&a->round, round);
 		wait_until(&a->done, WORKERS);
 		tap_diag("round %u", round);
-		agrees(TOP);
+		agrees();
 	}
 	put(&a->round, round);
 	for (i = 0; i < WORKERS; i++)

@@ -10,14 +10,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <brumm/brumm.h>
 #include "recount.h"
 
 const char *const recount_names[RECOUNT_KINDS] = {
 	"process", "thread", "mm", "vma", "anon", "file", "shmem", "huge",
-	"table", "swap",
+	"table", "swap", "fd", "plain", "eventfd", "pipe", "unix", "tcp",
+	"socket", "uring", "epoll", "otherfile",
 };
 
 /* Those whose address space has been counted. */
@@ -29,28 +32,56 @@ struct seen {
 	size_t nr, room;
 };
 
+/* Path of the cgroup of @pid below the mount point; "": there is none. */
+static void cgroup_of(pid_t pid, char path[PATH_MAX])
+{
+	char file[64], line[PATH_MAX + 8];
+	FILE *f;
+
+	*path = '\0';
+	snprintf(file, sizeof(file), "/proc/%d/cgroup", pid);
+	f = fopen(file, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (!strncmp(line, "0::", 3))
+			snprintf(path, PATH_MAX, "%.*s", PATH_MAX - 1, line + 3);
+	}
+	if (f)
+		fclose(f);
+}
+
 /* Is process @pid in @name, or below it? */
 static bool is_below(pid_t pid, const char *name)
 {
-	char path[64], line[PATH_MAX + 8];
 	size_t len = strlen(name);
-	bool below = false;
-	FILE *f;
+	char path[PATH_MAX];
 
 	/* "/" itself is written without it. */
 	if (len && name[len - 1] == '/')
 		len--;
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	f = fopen(path, "re");
-	while (f && !below && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = '\0';
-		below = !strncmp(line, "0::", 3) &&
-			!strncmp(line + 3, name, len) &&
-			(!line[3 + len] || strchr("/ ", line[3 + len]));
+	cgroup_of(pid, path);
+	return *path && !strncmp(path, name, len) &&
+	       (!path[len] || strchr("/ ", path[len]));
+}
+
+/* Who is charged for @pid: its cgroup, or the nearest above with brumm.* files. */
+static ino_t payer_of(pid_t pid)
+{
+	char mount[PATH_MAX], path[PATH_MAX], file[2 * PATH_MAX + 16], *slash;
+	struct stat st;
+
+	if (brumm_cgroup_mount(mount, sizeof(mount)))
+		return 0;
+	cgroup_of(pid, path);
+	while ((slash = strrchr(path, '/'))) {
+		snprintf(file, sizeof(file), "%s%s/brumm.stat", mount, path);
+		if (!access(file, F_OK)) {
+			snprintf(file, sizeof(file), "%s%s", mount, path);
+			return stat(file, &st) ? 0 : st.st_ino;
+		}
+		*slash = '\0';
 	}
-	if (f)
-		fclose(f);
-	return below;
+	return 0;
 }
 
 static uint64_t count_threads(pid_t pid)
@@ -139,7 +170,7 @@ static int already(struct seen *s, pid_t pid)
 
 /* A dead leader stays in the cgroup where it died: ask a thread that lives. */
 static int recount_process(pid_t pid, const char *name, struct seen *s,
-			   struct recount *c)
+			   struct tables *t, struct recount *c)
 {
 	pid_t thread = with_memory(pid);
 	uint64_t threads;
@@ -152,8 +183,9 @@ static int recount_process(pid_t pid, const char *name, struct seen *s,
 		return 0;
 	c->n[RECOUNT_PROCESS]++;
 	c->n[RECOUNT_THREAD] += threads - 1;
-	if (!thread)
-		return 0;
+	err = tables_meet(t, pid, payer_of(thread ? thread : pid));
+	if (err || !thread)
+		return err;
 	err = already(s, thread);
 	if (!err)
 		err = recount_mm(thread, c);
@@ -162,6 +194,7 @@ static int recount_process(pid_t pid, const char *name, struct seen *s,
 
 int recount_group(const char *name, struct recount *c)
 {
+	struct tables tables = { 0 };
 	struct seen seen = { 0 };
 	const struct dirent *d;
 	int err = 0;
@@ -173,8 +206,12 @@ int recount_group(const char *name, struct recount *c)
 		return -errno;
 	while (!err && (d = readdir(proc)))
 		if (isdigit(d->d_name[0]))
-			err = recount_process(atoi(d->d_name), name, &seen, c);
+			err = recount_process(atoi(d->d_name), name, &seen,
+					      &tables, c);
 	closedir(proc);
+	if (!err)
+		err = tables_count(&tables, c);
+	tables_free(&tables);
 	free(seen.one);
 	return err;
 }

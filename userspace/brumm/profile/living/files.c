@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,23 @@ static const char *anon_type(const char *target)
 	return "otherfile";
 }
 
+/* Only a place in the tree (O_PATH)? */
+static bool is_place(pid_t pid, int fd)
+{
+	char path[64], line[64];
+	unsigned int flags = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, fd);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f) &&
+	       sscanf(line, "flags: %o", &flags) != 1)
+		;
+	if (f)
+		fclose(f);
+	return flags & O_PATH;
+}
+
 /* Without opening what it leads to. */
 static int look_at(int dir, const char *name, pid_t pid, struct file *f)
 {
@@ -77,9 +95,9 @@ static int look_at(int dir, const char *name, pid_t pid, struct file *f)
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, f->fd);
 	if (!strncmp(target, "anon_inode:", 11))
 		f->type = anon_type(target);
-	else if (S_ISSOCK(st.st_mode))
+	else if (!strncmp(target, "socket:", 7))
 		f->type = socket_type(path);
-	else if (S_ISFIFO(st.st_mode))
+	else if (S_ISFIFO(st.st_mode) && !is_place(pid, f->fd))
 		f->type = "pipe";
 	else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
 		f->type = "plain";
@@ -142,16 +160,26 @@ static int compare(const void *a, const void *b)
 	return x->fd < y->fd ? -1 : x->fd > y->fd;
 }
 
-void files_count(const struct kinds *k, struct files *f, struct counts *c)
+void files_unique(struct files *f)
 {
-	size_t i;
+	size_t i, n = 0;
 
 	if (f->n)
 		qsort(f->list, f->n, sizeof(*f->list), compare);
 	for (i = 0; i < f->n; i++) {
-		if (!i || compare(&f->list[i - 1], &f->list[i]))
-			kinds_add(k, c, f->list[i].type, 1);
+		if (!n || compare(&f->list[n - 1], &f->list[i]))
+			f->list[n++] = f->list[i];
 	}
+	f->n = n;
+}
+
+void files_count(const struct kinds *k, struct files *f, struct counts *c)
+{
+	size_t i;
+
+	files_unique(f);
+	for (i = 0; i < f->n; i++)
+		kinds_add(k, c, f->list[i].type, 1);
 }
 
 void files_free(struct files *f)

@@ -27,13 +27,15 @@ struct files {
 /* Used slots of the descriptor table of @pid; 0 also if it cannot be seen. */
 size_t files_slots(pid_t pid);
 
-/* Appends the descriptors of @pid. 0, -ESRCH, -EACCES, -ENOMEM. */
+/* Appends the descriptors of @pid, which may be a thread. 0, -ESRCH, -EACCES, -ENOMEM. */
 int files_of(pid_t pid, struct files *f);
 
 /*
- * Adds each file once, by type. Descriptors are of one file if kcmp(2) says
- * so; where that is not allowed each is taken for a file. Sorts the list.
+ * Sorts the list, and leaves each file once in it. Descriptors are of one file if
+ * kcmp(2) says so; where that is not allowed each is taken for a file.
  */
+void files_unique(struct files *f);
+/* Does that, and adds each by type. */
 void files_count(const struct kinds *k, struct files *f, struct counts *c);
 void files_free(struct files *f);
 
