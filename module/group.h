@@ -52,6 +52,8 @@ struct group_reclaims {
 /* What brumm.mode of a group says: a mode of its own, or that from above. */
 #define GROUP_MODE_INHERIT	-1
 
+#define GROUP_SPACES	(LIVING_NS - LIVING_NETNS + 1)
+
 /**
  * struct brumm_group - a cgroup that somebody needs
  * @sp: what the mapping database knows of it
@@ -75,6 +77,9 @@ struct group_reclaims {
  * @files_lock: of who looks at what they have open, see living-files.c
  * @files_next: when the worker may do so next, ns
  * @files_stale: the last look found no memory
+ * @has_spaces: one of them uses namespaces that are not those of the boot
+ * @spaces: namespaces that only tasks here and below use, by kind from
+ *	%LIVING_NETNS on; see living-ns.c
  * @lock: protects @watches and @reclaims
  * @watches: those who reset the peak for themselves
  * @reclaims: see there
@@ -99,6 +104,8 @@ struct brumm_group {
 	struct mutex files_lock;	/* see above */
 	u64 files_next;
 	bool files_stale;
+	bool has_spaces;
+	u32 spaces[GROUP_SPACES];
 	struct mutex lock;	/* protects what follows */
 	struct rb_root watches;
 	struct group_reclaims reclaims;

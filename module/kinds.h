@@ -26,7 +26,8 @@
  *			a pipe, Unix socket, TCP socket, other socket, io_uring,
  *			epoll, anything else
  *	netns, mntns, ipcns, pidns, ns
- *			namespaces with users in this group only; ns: other types
+ *			namespaces, to the lowest group that all their users are in or
+ *			below; ns: other types
  */
 #ifndef BRUMM_KINDS_H
 #define BRUMM_KINDS_H

@@ -311,6 +311,7 @@ static int walk_group(struct living *l, struct brumm_group *g)
 	static atomic_long_t rounds;
 	struct files_walk w = { .round = atomic_long_inc_return(&rounds) };
 	struct task_struct *task;
+	bool spaces = false;
 	struct living *p;
 	int err = 0;
 	u64 used;
@@ -320,21 +321,25 @@ static int walk_group(struct living *l, struct brumm_group *g)
 		used = 0;
 		task = living_process_task(p);
 		err = walk_process(&w, task, &used);
+		spaces |= living_has_spaces(task);
 		put_task_struct(task);
 		if (!err)
 			slots_settle(p, used, NULL);
 		living_put(p);
 	}
-	if (!err)
+	if (!err) {
 		files_settle(l, &w);
+		WRITE_ONCE(g->has_spaces, spaces);
+	}
 	living_map_free(&w.tables);
 	living_map_free(&w.files);
 	return err;
 }
 
 /* The group's last process is gone, and it owns nothing. */
-static void drop_if_empty(struct living *l, const struct brumm_group *g)
+void living_drop_files_if_empty(struct living *l)
 {
+	const struct brumm_group *g = l->group;
 	bool empty;
 
 	living_lock_record(l);
@@ -378,7 +383,7 @@ void living_look_files(struct living *l, bool wait)
 	WRITE_ONCE(g->files_next,
 		   now + max_t(u64, FILES_REST, (now - begin) * FILES_SHARE));
 	mutex_unlock(&g->files_lock);
-	drop_if_empty(l, g);
+	living_drop_files_if_empty(l);
 }
 
 /**

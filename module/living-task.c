@@ -451,7 +451,7 @@ void living_events_off(void)
  * The first process whose number is at least @nr, pinned, or NULL. There may be
  * any number of threads before it: hence others may run after each.
  */
-static struct task_struct *next_process(pid_t *nr)
+struct task_struct *living_next_task(pid_t *nr)
 {
 	struct task_struct *task = NULL;
 	struct pid *pid;
@@ -484,7 +484,7 @@ void living_walk_tasks(void)
 	struct living *l;
 	pid_t nr = 1;
 
-	while ((task = next_process(&nr))) {
+	while ((task = living_next_task(&nr))) {
 		g = task->flags & PF_KTHREAD ? NULL : process_group(task);
 		if (g) {
 			l = living_make(LIVING_IS_PROCESS, task, g);

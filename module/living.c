@@ -26,6 +26,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/workqueue.h>
 
 #include "compat/living.h"
@@ -484,6 +485,7 @@ static void living_tick(struct work_struct *work)
 	living_look_at_dirty();
 	if (test_and_clear_bit(0, &living_has_missed))
 		living_walk_tasks();
+	living_look_spaces(false);
 	queue_delayed_work(living_wq, &living_work, living_look_in_turn());
 }
 
@@ -563,6 +565,13 @@ static void living_look_at_group(struct brumm_group *g, struct living_state *s)
 	}
 }
 
+/* Does it own namespaces, or did it, or may it? */
+static bool group_knows_spaces(const struct brumm_group *g)
+{
+	return READ_ONCE(g->has_spaces) ||
+	       memchr_inv(g->spaces, 0, sizeof(g->spaces));
+}
+
 /**
  * living_refresh() - look at all that a cgroup and those below it own
  * @css: the cgroup's memory css
@@ -571,7 +580,7 @@ static void living_look_at_group(struct brumm_group *g, struct living_state *s)
  * A reader who is killed need not be told the truth any more: whoever removes his
  * cgroup waits for him with cgroup_mutex held.
  *
- * Open files come last: there may be many of them, and who turns something on or
+ * Open files and namespaces come last: there may be many of them, and who turns something on or
  * off meanwhile does no harm.
  *
  * Context: may sleep.
@@ -579,6 +588,7 @@ static void living_look_at_group(struct brumm_group *g, struct living_state *s)
 void living_refresh(struct cgroup_subsys_state *css, struct living_state *s)
 {
 	struct brumm_group *top, *g = NULL;
+	bool spaces = false;
 
 	*s = (struct living_state) {};
 	if (!READ_ONCE(living_on) || mutex_lock_killable(&living_mutex))
@@ -595,8 +605,12 @@ void living_refresh(struct cgroup_subsys_state *css, struct living_state *s)
 	mutex_unlock(&living_mutex);
 	if (!top)
 		return;
-	while ((g = group_next_below(top, g)))
+	while ((g = group_next_below(top, g))) {
 		s->stale += !living_refresh_files(g);
+		spaces |= group_knows_spaces(g);
+	}
+	if (spaces)
+		s->stale += !living_look_spaces(true);
 	group_put(&top->sp);
 }
 

@@ -4,7 +4,7 @@
  * brumm.mode says so (Documentation/design/living.md).
  *
  * A record stands for one thing that tasks own: a thread group, an address space,
- * what all tasks of a group have open.
+ * what all tasks of a group have open, and which namespaces only they use.
  * It knows what it has put on whose account. A look takes the difference between
  * the thing as it is and the record, and charges or uncharges that: so each look
  * repairs whatever an earlier one missed, and nothing is ever taken back that
@@ -155,7 +155,7 @@ struct living_due {
  * struct living_state - of a group and those below it
  * @records: how many
  * @oldest: age of the oldest look when this one began, ns
- * @stale: groups whose open files could not be looked at
+ * @stale: groups whose open files, or namespaces, could not be looked at
  */
 struct living_state {
 	u64 records;
@@ -195,6 +195,7 @@ void living_events_off(void);
 void living_walk_tasks(void);
 void living_look_process(struct living *l);
 struct task_struct *living_process_task(struct living *l);
+struct task_struct *living_next_task(pid_t *nr);
 
 /* living-mm.c: address spaces */
 bool living_owns_mm(struct task_struct *task, struct mm_struct *mm);
@@ -210,9 +211,14 @@ void living_look_files(struct living *l, bool wait);
 void living_follow_files(struct brumm_group *g);
 bool living_refresh_files(struct brumm_group *g);
 void living_mark_files(const struct living *l);
+void living_drop_files_if_empty(struct living *l);
 void living_quick_files(struct living *l, const struct task_struct *task,
 			struct living_due *due);
 u64 living_slots_of_current(void);
+
+/* living-ns.c: namespaces */
+bool living_has_spaces(struct task_struct *task);
+bool living_look_spaces(bool wait);
 
 /* living-claim.c: refusal. The guard calls the first three, in the task itself. */
 int living_try_charge(const struct living_delta *d);
