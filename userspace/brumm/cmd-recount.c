@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -88,9 +87,24 @@ static int read_stat(int group, struct recount *c)
 	return err;
 }
 
-static bool differs(const struct recount *a, const struct recount *b)
+static bool differs(const struct recount *stat, const struct recount *proc)
 {
-	return memcmp(a, b, sizeof(*a)) != 0;
+	int k;
+
+	for (k = 0; k < RECOUNT_KINDS; k++)
+		if (recount_knows(proc, k) && stat->n[k] != proc->n[k])
+			return true;
+	return false;
+}
+
+static void print_kind(int k, const struct recount *stat, const struct recount *proc)
+{
+	printf("%-10s %12" PRIu64, recount_names[k], stat->n[k]);
+	if (recount_knows(proc, k))
+		printf(" %12" PRIu64 " %12" PRId64 "\n", proc->n[k],
+		       (int64_t)(stat->n[k] - proc->n[k]));
+	else
+		printf(" %12s\n", "no kcmp here");
 }
 
 static int report(const struct args *a, const struct recount *stat,
@@ -104,9 +118,11 @@ static int report(const struct args *a, const struct recount *stat,
 
 		for (k = 0; k < RECOUNT_KINDS; k++)
 			json_object_set_new(kinds, recount_names[k],
-				json_pack("{s:I, s:I}",
+				json_pack("{s:I, s:o}",
 					  "stat", (json_int_t)stat->n[k],
-					  "proc", (json_int_t)proc->n[k]));
+					  "proc", recount_knows(proc, k) ?
+						  json_integer((json_int_t)proc->n[k]) :
+						  json_null()));
 		ret = cli_print_json(json_pack("{s:s, s:b, s:b, s:o}",
 			"cgroup", a->group.name, "frozen", !a->live,
 			"agrees", status == EXIT_FINE, "kinds", kinds));
@@ -114,9 +130,7 @@ static int report(const struct args *a, const struct recount *stat,
 	}
 	printf("%-10s %12s %12s %12s\n", "kind", "brumm.stat", "/proc", "difference");
 	for (k = 0; k < RECOUNT_KINDS; k++)
-		printf("%-10s %12" PRIu64 " %12" PRIu64 " %12" PRId64 "\n",
-		       recount_names[k], stat->n[k], proc->n[k],
-		       (int64_t)(stat->n[k] - proc->n[k]));
+		print_kind(k, stat, proc);
 	return cli_flush() ? EXIT_ERROR : status;
 }
 

@@ -88,12 +88,22 @@ static void add_files(struct files *f, struct recount *c)
 	f->n = 0;
 }
 
+static bool has_kcmp(void)
+{
+	return !syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILES, 0, 0);
+}
+
 int tables_count(struct tables *t, struct recount *c)
 {
 	struct files files = { 0 };
-	int err = 0;
+	int err = 0, k;
 	size_t i;
 
+	if (!has_kcmp()) {
+		for (k = RECOUNT_FD; k <= RECOUNT_OTHERFILE; k++)
+			c->unknown |= UINT64_C(1) << k;
+		return 0;
+	}
 	if (t->nr)
 		qsort(t->one, t->nr, sizeof(*t->one), compare);
 	for (i = 0; !err && i < t->nr; i++) {

@@ -20,7 +20,8 @@
 const char *const recount_names[RECOUNT_KINDS] = {
 	"process", "thread", "mm", "vma", "anon", "file", "shmem", "huge",
 	"table", "swap", "fd", "plain", "eventfd", "pipe", "unix", "tcp",
-	"socket", "uring", "epoll", "otherfile",
+	"socket", "uring", "epoll", "otherfile", "netns", "mntns", "ipcns",
+	"pidns", "ns",
 };
 
 /* Those whose address space has been counted. */
@@ -168,25 +169,34 @@ static int already(struct seen *s, pid_t pid)
 	return 0;
 }
 
+/* What has been met so far. */
+struct met {
+	struct seen seen;
+	struct tables tables;
+	struct spaces spaces;
+};
+
 /* A dead leader stays in the cgroup where it died: ask a thread that lives. */
-static int recount_process(pid_t pid, const char *name, struct seen *s,
-			   struct tables *t, struct recount *c)
+static int recount_process(pid_t pid, const char *name, struct met *m,
+			   struct recount *c)
 {
-	pid_t thread = with_memory(pid);
+	pid_t thread = with_memory(pid), asked = thread ? thread : pid;
+	bool ours = is_below(asked, name);
 	uint64_t threads;
 	int err;
 
-	if (!is_below(thread ? thread : pid, name))
-		return 0;
+	err = spaces_meet(&m->spaces, pid, ours);
+	if (err || !ours)
+		return err;
 	threads = count_threads(pid);
 	if (!threads)
 		return 0;
 	c->n[RECOUNT_PROCESS]++;
 	c->n[RECOUNT_THREAD] += threads - 1;
-	err = tables_meet(t, pid, payer_of(thread ? thread : pid));
+	err = tables_meet(&m->tables, pid, payer_of(asked));
 	if (err || !thread)
 		return err;
-	err = already(s, thread);
+	err = already(&m->seen, thread);
 	if (!err)
 		err = recount_mm(thread, c);
 	return err < 0 && err != -ESRCH ? err : 0;
@@ -194,8 +204,7 @@ static int recount_process(pid_t pid, const char *name, struct seen *s,
 
 int recount_group(const char *name, struct recount *c)
 {
-	struct tables tables = { 0 };
-	struct seen seen = { 0 };
+	struct met met = { 0 };
 	const struct dirent *d;
 	int err = 0;
 	DIR *proc;
@@ -206,12 +215,13 @@ int recount_group(const char *name, struct recount *c)
 		return -errno;
 	while (!err && (d = readdir(proc)))
 		if (isdigit(d->d_name[0]))
-			err = recount_process(atoi(d->d_name), name, &seen,
-					      &tables, c);
+			err = recount_process(atoi(d->d_name), name, &met, c);
 	closedir(proc);
 	if (!err)
-		err = tables_count(&tables, c);
-	tables_free(&tables);
-	free(seen.one);
+		err = tables_count(&met.tables, c);
+	spaces_add(&met.spaces, c);
+	spaces_free(&met.spaces);
+	tables_free(&met.tables);
+	free(met.seen.one);
 	return err;
 }
