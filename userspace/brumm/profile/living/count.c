@@ -166,8 +166,29 @@ static bool first_of_image(pid_t pid, unsigned long long *seen, size_t *n)
 	return true;
 }
 
+/* Files and namespaces of @from. */
+static void take_files(const struct kinds *k, const struct counts *from,
+		       struct counts *to)
+{
+	enum part part;
+	size_t i;
+
+	for (i = 0; i < k->known; i++) {
+		part = kinds_part(k->name[i]);
+		if (part == PART_FILES || part == PART_SPACES)
+			to->n[i] = from->n[i];
+	}
+}
+
+static int count_files(const struct kinds *k, const struct tasks *list,
+		       struct files *files, struct counts *c)
+{
+	files_count(k, files, c);
+	return spaces_count(k, list, c);
+}
+
 int count_tasks(const struct kinds *k, const struct tasks *list,
-		uint64_t until, struct living *l)
+		const struct counts *known, uint64_t until, struct living *l)
 {
 	int thread = kinds_find(k, "thread"), err = 0;
 	unsigned long long *seen = calloc(list->n + 1, sizeof(*seen));
@@ -189,7 +210,7 @@ int count_tasks(const struct kinds *k, const struct tasks *list,
 			err = count_process(k, pid,
 					    first_of_image(pid, seen, &images),
 					    &one);
-		if (!err)
+		if (!err && !known)
 			err = files_of(pid, &files);
 		if (err == -ESRCH) {
 			err = 0;
@@ -205,10 +226,10 @@ int count_tasks(const struct kinds *k, const struct tasks *list,
 		if (alone > l->longest)
 			l->longest = alone;
 	}
-	if (!err)
-		files_count(k, &files, &l->all);
-	if (!err)
-		err = spaces_count(k, list, &l->all);
+	if (!err && known)
+		take_files(k, known, &l->all);
+	else if (!err)
+		err = count_files(k, list, &files, &l->all);
 	files_free(&files);
 	free(seen);
 	return err;

@@ -40,10 +40,11 @@ struct living {
 };
 
 /*
- * Reads them; those that end meanwhile do not count. @until: CLOCK_MONOTONIC, when
+ * Reads them; those that end meanwhile do not count. @known: what they have
+ * open, and the namespaces that are theirs, if somebody else has counted these, or NULL. @until: CLOCK_MONOTONIC, when
  * to give up. 0; -ETIME; -EACCES: may not look at one of them; -ENOMEM.
  */
 int count_tasks(const struct kinds *k, const struct tasks *list,
-		uint64_t until, struct living *l);
+		const struct counts *known, uint64_t until, struct living *l);
 
 #endif /* BRUMM_COUNT_H */

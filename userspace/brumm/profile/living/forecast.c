@@ -46,6 +46,7 @@ uint64_t forecast_device(int group)
 struct ledger {
 	const struct kinds *kinds;
 	struct counts counts;
+	bool stale;	/* of files and namespaces it knew more once */
 };
 
 static int add_count(const char *key, uint64_t value, void *arg)
@@ -57,19 +58,20 @@ static int add_count(const char *key, uint64_t value, void *arg)
 		if (key_is(key, l->kinds->name[k], "_count"))
 			l->counts.n[k] = (double)value;
 	}
+	if (!strcmp(key, "living_stale"))
+		l->stale = value;
 	return 0;
 }
 
-static bool read_ledger(int group, const struct kinds *k, struct counts *c)
+static bool read_ledger(int group, const struct kinds *k, struct ledger *l)
 {
-	struct ledger l = { .kinds = k };
 	char mode[32];
 
+	*l = (struct ledger){ .kinds = k };
 	if (group < 0 || brumm_group_read(group, "brumm.mode", mode,
 					  sizeof(mode)) < 0 ||
-	    !strncmp(mode, "off", 3) || brumm_group_stat(group, add_count, &l))
+	    !strncmp(mode, "off", 3) || brumm_group_stat(group, add_count, l))
 		return false;
-	*c = l.counts;
 	return true;
 }
 
@@ -167,7 +169,8 @@ void forecast_make(int group, const struct tasks *list, bool ns,
 {
 	uint64_t device = forecast_device(group);
 	json_t *doc = NULL, *living;
-	struct counts ledger;
+	const struct counts *files;
+	struct ledger ledger;
 	struct kinds plain;
 	struct living l;
 	bool followed;
@@ -186,21 +189,25 @@ void forecast_make(int group, const struct tasks *list, bool ns,
 		goto unknown;
 	followed = read_ledger(group, &f->kinds, &ledger);
 	if (followed)
-		f->ledger = counts_cost(&f->kinds, f->kinds.price, &ledger);
+		f->ledger = counts_cost(&f->kinds, f->kinds.price,
+					&ledger.counts);
 	if (prices_read(PRICES_FILE, &doc))
 		doc = NULL;
 	living = json_object_get(doc, "living");
 	plain = f->kinds;
 	split_prices(&f->kinds, living);
-	err = count_tasks(&f->kinds, list, cli_now() + FORECAST_MOST, &l);
+	/* A PID namespace need not be all of its cgroup, nor in one. */
+	files = followed && !ns && !ledger.stale ? &ledger.counts : NULL;
+	err = count_tasks(&f->kinds, list, files, cli_now() + FORECAST_MOST, &l);
 	if (!err) {
 		f->source = "proc";
+		f->files = files ? "ledger" : "proc";
 		f->counts = l.all;
 		f->longest = l.longest;
 	} else if (followed) {
-		f->source = "ledger";
+		f->source = f->files = "ledger";
 		f->kinds = plain;
-		f->counts = ledger;
+		f->counts = ledger.counts;
 	} else {
 		f->why = err == -ETIME ? "too many processes to look at" :
 					 "may not look at the processes";
@@ -242,7 +249,7 @@ static json_t *kinds_json(const struct forecast *f)
 
 json_t *forecast_json(const struct forecast *f)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:s?, s:o}",
 			 "device_ns", ns_json(f->device),
 			 "tasks_ns", ns_json(f->part[PART_TASKS]),
 			 "pages_ns", ns_json(f->part[PART_PAGES]),
@@ -254,7 +261,8 @@ json_t *forecast_json(const struct forecast *f)
 			 "wall_ns", ns_json(f->wall),
 			 "cpus", f->cpus ? json_integer(f->cpus) : json_null(),
 			 "ledger_ns", ns_json(f->ledger),
-			 "counted_by", f->source, "why_not", f->why,
+			 "counted_by", f->source,
+			 "files_counted_by", f->files, "why_not", f->why,
 			 "kinds", kinds_json(f));
 }
 

@@ -20,6 +20,7 @@
  * @counts: what there is
  * @source: where the counts are from: "proc", or "ledger" (brumm.stat); NULL:
  *	nowhere
+ * @files: the same of files and namespaces
  * @why: why nothing is known of the processes, NULL: it is
  * @device: taking back what is mapped from the device
  * @part: the other parts of the work
@@ -35,7 +36,7 @@
 struct forecast {
 	struct kinds kinds;
 	struct counts counts;
-	const char *source, *why;
+	const char *source, *files, *why;
 	double device, part[PARTS];
 	double serial, deferred;
 	double longest, reaping;
