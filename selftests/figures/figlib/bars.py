@@ -138,8 +138,6 @@ def neighbour(raw):
             "noise_share": floor, "noise_late": over, "noise_requests": requests}
     return [
         bar(f"{kill}: by --slo / noise", None, 2, [share["slo"] / floor], where) | seen,
-        bar(f"{kill}: the same, vm.percpu_pagelist_high_fraction=100000", None, 2,
-            [share["lists"] / floor], where) | seen,
         bar(f"{kill}: at once / noise", 10, None, [share["plain"] / floor], where) | seen,
         bar(f"{kill}: by --slo / with the least weight alone", None, 0.9,
             [counts["slo"] / max(counts["weight"], 1)], where) | seen]
