@@ -10,6 +10,7 @@ PATH=$top/build/user:$top/build/selftests/64/teardown:$PATH
 
 cleanup() {
 	local pid
+	set +e
 	for pid in $(jobs -p); do
 		kill -9 "$pid" 2>/dev/null
 	done
