@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 #define MARGIN_DEFAULT	10
 #define MARGIN_MAX	1000
 #define NS_PER_MS	1000000ULL
+#define PIECE_NS	100000000L
 
 struct args {
 	struct cli_group group;
@@ -23,12 +25,17 @@ struct args {
 	bool past, set;
 };
 
+/* How often a budget or lock that holds for the cgroup refused something. */
+struct refused {
+	uint64_t max, locked;
+};
+
 /* What was seen. */
 struct seen {
 	uint64_t peak, at;		/* ns; when it was first found that high */
 	uint64_t current, max;
 	uint64_t samples, started, ended;
-	struct brumm_group_events before, after;
+	struct refused before, after;
 	char mode[32];
 };
 
@@ -48,7 +55,7 @@ static const struct argp_child children[] = { { &cli_group_argp, 0, NULL, 0 }, {
 static void parse_time(const char *arg, uint64_t least, uint64_t *ns,
 		       struct argp_state *state)
 {
-	if (brumm_parse_time(arg, ns) || *ns < least || *ns == BRUMM_NO_LIMIT)
+	if (brumm_parse_time(arg, ns) || *ns < least || *ns > UINT64_MAX / 2)
 		argp_error(state, "'%s' is not a time of at least %llu ms", arg,
 			   (unsigned long long)(least / NS_PER_MS));
 }
@@ -96,11 +103,47 @@ static const struct argp argp = {
 	       "clean-up time that was seen, and a margin."
 	       "\vLet it do all that it may do meanwhile. What its tasks own is in the "
 	       "figure where brumm.mode is not off (brumm set CGROUP mode audit). Exit "
-	       "code 2: a budget or lock refused it something meanwhile, so that the "
-	       "peak is cut; nothing is set then.",
+	       "code 2: a budget or lock, of it or above it, refused something "
+	       "meanwhile, so that the peak may be cut, or there was nothing to see; "
+	       "nothing is set then.",
 };
 
 /* ---- watching ----------------------------------------------------------- */
+
+static int add_refused(int group, unsigned int flags, struct refused *r)
+{
+	struct brumm_group_events e;
+	int err = brumm_group_events(group, flags, &e);
+
+	if (err)
+		return err;
+	r->max += e.max;
+	r->locked += e.locked;
+	return 0;
+}
+
+/*
+ * By budgets and locks of the cgroup, of those below, which cut what reaches it, and
+ * of those above, which count only there; whomever of theirs they refused.
+ */
+static int read_refused(int group, struct refused *r)
+{
+	int above = dup(group), next, err;
+
+	*r = (struct refused){ 0 };
+	err = add_refused(group, 0, r);
+	while (!err && above >= 0) {
+		next = openat(above, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		close(above);
+		above = next;
+		/* The root has no budget, and above it is another file system. */
+		if (above >= 0 && add_refused(above, BRUMM_EVENTS_LOCAL, r))
+			break;
+	}
+	if (above >= 0)
+		close(above);
+	return err;
+}
 
 static int look(int group, int peak, struct seen *s)
 {
@@ -119,8 +162,7 @@ static int look(int group, int peak, struct seen *s)
 	if (ns > s->peak || s->samples == 1)
 		s->at = s->ended;
 	s->peak = ns;
-	brumm_group_events(group, 0, &s->after);
-	return 0;
+	return read_refused(group, &s->after);
 }
 
 static void tell_progress(const struct seen *s)
@@ -133,18 +175,24 @@ static void tell_progress(const struct seen *s)
 		brumm_format_time(s->peak, t[1], sizeof(t[1])));
 }
 
-static void pause_for(uint64_t ns)
+/* In short pieces: a signal may come just before one. */
+static void pause_until(uint64_t end)
 {
-	struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+	struct timespec t = { 0 };
+	uint64_t now;
 
-	nanosleep(&t, NULL);
+	for (now = cli_now(); now < end && !cli_signal(); now = cli_now()) {
+		t.tv_nsec = end - now < PIECE_NS ? (long)(end - now) : PIECE_NS;
+		nanosleep(&t, NULL);
+	}
 }
 
 /* Until time is over, a signal comes, or the cgroup goes away (-ENODEV). */
 static int watch(const struct args *a, int group, int peak, struct seen *s)
 {
 	bool fancy = cli_fancy(stderr);
-	uint64_t end = a->time ? s->started + a->time : UINT64_MAX, now;
+	uint64_t end = a->time && a->time < UINT64_MAX - s->started ?
+			       s->started + a->time : UINT64_MAX;
 	int err;
 
 	for (;;) {
@@ -153,10 +201,9 @@ static int watch(const struct args *a, int group, int peak, struct seen *s)
 			break;
 		if (fancy)
 			tell_progress(s);
-		now = cli_now();
-		if (cli_signal() || now >= end)
+		if (cli_signal() || s->ended >= end)
 			break;
-		pause_for(end - now < a->interval ? end - now : a->interval);
+		pause_until(end - s->ended < a->interval ? end : s->ended + a->interval);
 	}
 	if (fancy && !a->past)
 		fputs("\r\033[K", stderr);
@@ -175,7 +222,7 @@ static int observe(const struct args *a, int group, struct seen *s)
 		err = brumm_group_max(group, &s->max);
 	/* Of the past nobody knows what was there before: it counts as a whole. */
 	if (!err && !a->past)
-		err = brumm_group_events(group, 0, &s->before);
+		err = read_refused(group, &s->before);
 	if (brumm_group_read(group, "brumm.mode", s->mode, sizeof(s->mode)))
 		strcpy(s->mode, "off");
 	s->mode[strcspn(s->mode, " \n")] = '\0';
@@ -201,6 +248,12 @@ static uint64_t budget(const struct args *a, const struct seen *s)
 static bool was_refused(const struct seen *s)
 {
 	return s->after.max != s->before.max || s->after.locked != s->before.locked;
+}
+
+/* Would a budget from it be one that the cgroup can live with? */
+static bool is_usable(const struct seen *s)
+{
+	return s->peak && !was_refused(s);
 }
 
 static int report(const struct args *a, const struct seen *s, bool done)
@@ -236,7 +289,7 @@ static int report(const struct args *a, const struct seen *s, bool done)
 	printf("; budget with a margin of %u %%: %s%s\n", a->margin,
 	       brumm_format_time(proposed, t[2], sizeof(t[2])),
 	       done ? ", which is set" : "");
-	if (!done && !was_refused(s))
+	if (!done && is_usable(s))
 		printf("to set it: brumm set %s max %lluus\n", a->group.name,
 		       (unsigned long long)(proposed / 1000));
 	return cli_flush();
@@ -245,12 +298,14 @@ static int report(const struct args *a, const struct seen *s, bool done)
 static void warn(const struct args *a, const struct seen *s)
 {
 	if (was_refused(s))
-		cli_error("the peak is cut: %llu charges were refused for a budget and "
+		cli_error("the peak may be cut: %llu charges were refused for a budget and "
 			  "%llu for a lock; raise brumm.max (brumm set %s max max), "
 			  "and watch again",
 			  (unsigned long long)(s->after.max - s->before.max),
 			  (unsigned long long)(s->after.locked - s->before.locked),
 			  a->group.name);
+	if (!s->peak)
+		cli_error("nothing was ever charged: let it work, and watch again");
 	if (!strcmp(s->mode, "off"))
 		cli_error("note: brumm.mode is off, so only memory of the device is in "
 			  "it; brumm set %s mode audit adds what tasks own",
@@ -274,7 +329,7 @@ int cmd_baseline(int argc, char **argv)
 		ret = cli_knob_failed(group, a.group.name, "brumm.peak", err);
 		goto out;
 	}
-	if (a.set && !was_refused(&s)) {
+	if (a.set && is_usable(&s)) {
 		err = brumm_group_set_max(group, budget(&a, &s));
 		done = !err;
 	}
@@ -282,7 +337,7 @@ int cmd_baseline(int argc, char **argv)
 	warn(&a, &s);
 	if (err)
 		ret = cli_knob_failed(group, a.group.name, "brumm.max", err);
-	else if (was_refused(&s) && ret == EXIT_FINE)
+	else if ((was_refused(&s) || (a.set && !done)) && ret == EXIT_FINE)
 		ret = EXIT_MISSED;
 out:
 	close(group);
