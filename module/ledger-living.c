@@ -5,7 +5,8 @@
  * Contract
  *   - ledger_living_try() asks beforehand: it charges every level below the root
  *     or none. What a limit means is the level's mode: enforce refuses, audit
- *     counts what would have been refused and lets it through, off says nothing.
+ *     counts what would have been refused and lets it through, but says so, off
+ *     says nothing.
  *   - ledger_living_change() tells what is so already, more of some kinds and less
  *     of others, and cannot fail. A level that it leaves above its limit counts
  *     "over" if the change made it dearer.
@@ -121,14 +122,15 @@ static int living_admit(struct ledger *l, struct living_bill *b,
 
 /*
  * From @l up to below @end, which is above it or NULL: charge, and count what
- * there is to count. @asked: it was let through by living_admit().
+ * there is to count. @asked: it was let through by living_admit(). True: then it
+ * would have been refused, were it not for a level's mode.
  */
-static void living_add_below(struct ledger *l, const struct ledger *end,
+static bool living_add_below(struct ledger *l, const struct ledger *end,
 			     struct living_bill *b, bool asked,
 			     struct ledger_raised *r)
 {
+	bool over, grows, audited = false;
 	unsigned int level;
-	bool over, grows;
 
 	for (level = 0; l != end && l->parent; l = l->parent, level++) {
 		ledger_sync(l);
@@ -137,8 +139,10 @@ static void living_add_below(struct ledger *l, const struct ledger *end,
 		grows = b->more > b->less;
 		if (living_add(l, b))
 			ledger_raise(r, l, level, LEDGER_EV_HIGH);
-		if (unlikely(over) && l->mode == LEDGER_AUDIT)
+		if (unlikely(over) && l->mode == LEDGER_AUDIT) {
 			ledger_raise(r, l, level, LEDGER_EV_AUDIT);
+			audited = true;
+		}
 		if (!asked && grows && unlikely(l->usage > l->max) &&
 		    l->mode != LEDGER_OFF)
 			ledger_raise(r, l, level, LEDGER_EV_OVER);
@@ -148,6 +152,7 @@ static void living_add_below(struct ledger *l, const struct ledger *end,
 	/* Above @end nothing has changed but what happened below. */
 	for (; r->levels && l && l->parent; l = l->parent)
 		ledger_pass_on(r, l);
+	return audited;
 }
 
 static bool living_left_none(const struct ledger *l, u32 kinds)
@@ -178,7 +183,8 @@ static void living_unlock(struct ledger *l, const struct ledger_raised *r,
  * @d: what; none of it negative
  *
  * Context: does not sleep; takes the domain lock.
- * Return: 0, -EDQUOT a limit would be exceeded, -EBUSY a group is locked.
+ * Return: 0; 1 charged, though a limit in mode audit is exceeded, or the group
+ * locked; -EDQUOT a limit would be exceeded, -EBUSY a group is locked.
  */
 int ledger_living_try(struct ledger *l, const struct living_delta *d)
 {
@@ -192,7 +198,7 @@ int ledger_living_try(struct ledger *l, const struct living_delta *d)
 	ledger_lock(l);
 	err = living_admit(l, &b, &r);
 	if (!err)
-		living_add_below(l, NULL, &b, true, &r);
+		err = living_add_below(l, NULL, &b, true, &r);
 	living_unlock(l, &r, false);
 	return err;
 }

@@ -143,7 +143,7 @@ static void audited(void)
 	ledger_set_max(&c, 1);
 	CHECK_OK(try(&c, 1, 10, 0));
 	CHECK_EQ(state(&b).event_local[LEDGER_EV_AUDIT], 0);
-	CHECK_OK(try(&c, 1, 0, 0));
+	CHECK_RET(try(&c, 1, 0, 0), 1);
 	CHECK_EQ(state(&b).event_local[LEDGER_EV_AUDIT], 1);
 	CHECK_EQ(state(&a).event[LEDGER_EV_AUDIT], 1);
 	CHECK_EQ(state(&a).event_local[LEDGER_EV_AUDIT], 0);
@@ -155,7 +155,7 @@ static void audited(void)
 	CHECK_RET(device(&b, 1), -EDQUOT);
 	CHECK_EQ(ledger_usage(&b), 2200);
 	ledger_set_locked(&b, true);
-	CHECK_OK(try(&c, 0, 1, 0));
+	CHECK_RET(try(&c, 0, 1, 0), 1);
 	CHECK_EQ(state(&b).event_local[LEDGER_EV_AUDIT], 2);
 	/* Refused above: nothing was let through below. */
 	ledger_set_mode(&a, LEDGER_ENFORCE);
@@ -322,10 +322,14 @@ static int ref_try(int i, const u64 *n, bool living)
 	return 0;
 }
 
-/* Levels from @i up to below @end: @n comes; @less goes. */
-static void ref_add(int i, int end, const u64 *n, const u64 *less, bool asked)
+/*
+ * Levels from @i up to below @end: @n comes; @less goes. Has one of them a limit
+ * that would have refused it?
+ */
+static bool ref_add(int i, int end, const u64 *n, const u64 *less, bool asked)
 {
 	u64 before[TREE], after;
+	bool audited = false;
 	int up, k;
 
 	for (up = i; up != end; up = ref[up].parent)
@@ -341,13 +345,16 @@ static void ref_add(int i, int end, const u64 *n, const u64 *less, bool asked)
 			ref_event(up, LEDGER_EV_HIGH);
 		if (asked && ref[up].mode == LEDGER_AUDIT &&
 		    (ref[up].locked ||
-		     saturate((u128)before[up] + more) > ref[up].max))
+		     saturate((u128)before[up] + more) > ref[up].max)) {
 			ref_event(up, LEDGER_EV_AUDIT);
+			audited = true;
+		}
 		if (!asked && more > off && after > ref[up].max &&
 		    ref[up].mode != LEDGER_OFF)
 			ref_event(up, LEDGER_EV_OVER);
 		ref[up].peak = max(ref[up].peak, after);
 	}
+	return audited;
 }
 
 static void ref_check(void)
@@ -469,7 +476,7 @@ static void step_living(struct rnd *r, int i, bool asked)
 {
 	u64 n[LEDGER_ALL_KINDS], less[LEDGER_ALL_KINDS];
 	struct living_delta diff = {};
-	int k, err = 0;
+	int k, got = 0, err = 0;
 
 	random_counts(r, n, LEDGER_KINDS, LIVING_KINDS);
 	memcpy(less, none, sizeof(none));
@@ -489,12 +496,13 @@ static void step_living(struct rnd *r, int i, bool asked)
 		return;
 	if (asked) {
 		err = ref_try(i, n, true);
-		CHECK_RET(ledger_living_try(&tree[i], &diff), err);
+		got = ledger_living_try(&tree[i], &diff);
 	} else {
 		ledger_living_change(&tree[i], &diff);
 	}
 	if (!err)
-		ref_add(i, -1, n, less, asked);
+		err = ref_add(i, -1, n, less, asked);
+	CHECK_RET(got, err);
 }
 
 static void step_move(struct rnd *r, int from, int to)
