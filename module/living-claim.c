@@ -9,12 +9,17 @@
  *     claim and truth is charged, kind by kind, in one step. So there is no moment
  *     at which neither of the two counts, and a limit that can be kept by refusing
  *     is kept.
- *   - A task has one claim at most: its next one, its next fork, and its end settle
- *     the former. So does a look when the claim has stood for LIVING_CLAIM_NS: the
- *     operation has failed after it was asked for, or is over. One that takes
- *     longer than that is charged when it is seen, as what cannot be refused is.
+ *   - A claim about something that has a record already is noted in that, too: who
+ *     else looks at it meanwhile takes what it has grown by for what was claimed,
+ *     and does not charge it a second time.
+ *   - A task has one claim at most. It is settled by the task's next one, by its
+ *     fork or exec, by its end, and as soon as the operation is seen to be over:
+ *     the task has been in user mode since, or waits for something as it never
+ *     does in between. One that takes longer than LIVING_CLAIM_NS is charged when
+ *     it is seen, as what cannot be refused is.
  *   - Nobody who dies at the same time is waited for: what they held may be refused
  *     for some milliseconds more.
+ *   - Where no limit is in force nothing is claimed.
  *
  * A claim is a record whose thing is the task. Only the task itself adds to it;
  * whoever settles it takes all of it at once, under its lock.
@@ -25,12 +30,34 @@
 
 #include "living.h"
 
-#define LIVING_CLAIM_NS		(100 * NSEC_PER_MSEC)
+#define LIVING_CLAIM_NS		(10 * NSEC_PER_SEC)
+
+/* Claims that stand, or did a tick ago. */
+static LLIST_HEAD(living_claims);
+
+/* @at: when it was made; 0: whenever. */
+static void claim_take(struct living *l, u64 at, struct living_due *due)
+{
+	due->group = NULL;
+	due->about = NULL;
+	living_lock_record(l);
+	if (!l->gone && !living_counts_zero(&l->count) &&
+	    (!at || at == l->claimed_at)) {
+		due->group = l->group;
+		refcount_inc(&due->group->refs);
+		due->about = l->about;
+		due->noted = due->about;
+		l->about = NULL;
+		due->left = l->count;
+		memset(&l->count, 0, sizeof(l->count));
+	}
+	living_unlock_record(l);
+}
 
 /**
  * living_take_claim() - take over what a task has claimed
  * @task: the task
- * @due: out: what, and where it is charged; with a reference, if it is not empty
+ * @due: out: what, and where it is charged; with references, if it is not empty
  *
  * Context: any but interrupts.
  */
@@ -39,16 +66,10 @@ void living_take_claim(struct task_struct *task, struct living_due *due)
 	struct living *l = living_get(task);
 
 	due->group = NULL;
+	due->about = NULL;
 	if (likely(!l))
 		return;
-	living_lock_record(l);
-	if (!l->gone && !living_counts_zero(&l->count)) {
-		due->group = l->group;
-		refcount_inc(&due->group->refs);
-		due->left = l->count;
-		memset(&l->count, 0, sizeof(l->count));
-	}
-	living_unlock_record(l);
+	claim_take(l, 0, due);
 	living_put(l);
 }
 
@@ -66,48 +87,147 @@ void living_drop_due(struct living_due *due)
 	ledger_living_change(&due->group->sp.ledger, &d);
 	group_put(&due->group->sp);
 	due->group = NULL;
+	if (due->about) {
+		living_lock_record(due->about);
+		living_unclaim(due->about, due);
+		living_unlock_record(due->about);
+		living_put(due->about);
+	}
+	due->about = NULL;
 }
 
-/* The claim of @task is about what has happened: look at that. */
-static void claim_settle(struct task_struct *task, struct mm_struct *mm)
+/* Look at what was claimed: some of it may have happened. */
+static void due_settle(struct living_due *due)
+{
+	if (!due->group)
+		return;
+	if (due->about && due->about->type == LIVING_IS_MM)
+		living_quick_mm(due->about, due);
+	else if (due->about)
+		living_quick_process(due->about, due);
+	living_drop_due(due);
+}
+
+static void claim_settle(struct living *l, u64 at)
 {
 	struct living_due due;
-	struct living *l;
 
-	living_take_claim(task, &due);
-	if (likely(!due.group))
-		return;
-	l = mm ? living_get(mm) : NULL;
-	if (l) {
-		living_quick_mm(l, &due);
-		living_put(l);
-	}
-	living_drop_due(&due);
+	claim_take(l, at, &due);
+	due_settle(&due);
 }
 
-/* Have @l say what was charged to @g. False: all are being dropped. */
-static bool claim_add(struct living *l, struct brumm_group *g,
-		      const struct living_delta *d)
+/* The former operation of the calling task is over. */
+void living_settle_claim(void)
+{
+	struct living_due due;
+
+	living_take_claim(current, &due);
+	due_settle(&due);
+}
+
+/* Have @l say what was charged as @due, whose references it takes. */
+static bool claim_add(struct living *l, struct living_due *due)
 {
 	bool added;
-	u32 left;
-	int k;
 
 	living_lock_record(l);
 	added = !l->gone;
 	if (likely(added)) {
 		/* Empty since a moment ago: it may change hands for nothing. */
-		living_rehome(l, g);
-		for_each_living_kind(k, d, left)
-			l->count.n[k] += d->n[k];
+		living_rehome(l, due->group);
+		l->count = due->left;
+		l->about = due->about;
+		l->user_time = READ_ONCE(current->utime);
 		WRITE_ONCE(l->claimed_at, ktime_get_ns());
 	}
 	living_unlock_record(l);
-	return added;
+	if (!added)
+		return false;
+	group_put(&due->group->sp);
+	if (!test_and_set_bit(LIVING_CLAIMS, &l->flags)) {
+		refcount_inc(&l->refs);
+		llist_add(&l->claims, &living_claims);
+	}
+	return true;
+}
+
+/* The strictest mode of those of @g and above that have a limit. */
+static enum ledger_mode claim_mode(const struct brumm_group *g)
+{
+	const struct ledger *l = &g->sp.ledger;
+	enum ledger_mode mode = LEDGER_OFF;
+
+	for (; l->parent; l = l->parent) {
+		if (READ_ONCE(l->max) != LEDGER_NO_LIMIT || READ_ONCE(l->locked))
+			mode = max(mode, READ_ONCE(l->mode));
+	}
+	return mode;
+}
+
+/* On whose account a claim about @about goes, with a reference, or NULL. */
+static struct brumm_group *claim_group(struct living *about)
+{
+	struct brumm_group *g = NULL;
+	bool wants;
+
+	if (!about)
+		return living_group_now(current, &wants);
+	living_lock_record(about);
+	if (!about->gone) {
+		g = about->group;
+		refcount_inc(&g->refs);
+	}
+	living_unlock_record(about);
+	return g;
+}
+
+/* Charge @d to @due->group, and note it where @due->about is charged to that. */
+static int claim_charge(struct living_due *due, const struct living_delta *d)
+{
+	struct living *about = due->about;
+	u32 left;
+	int k, err;
+
+	if (!about)
+		return ledger_living_try(&due->group->sp.ledger, d);
+	living_lock_record(about);
+	err = ledger_living_try(&due->group->sp.ledger, d);
+	if (err >= 0) {
+		for_each_living_kind(k, d, left)
+			about->claimed[k] += d->n[k];
+	}
+	living_unlock_record(about);
+	return err;
+}
+
+/* As living_try_charge(), for the claim @l, in the place of the former one. */
+static int claim_make(struct living *l, struct living_due *due,
+		      const struct living_delta *d)
+{
+	u32 left;
+	int k, err;
+
+	claim_settle(l, 0);
+	err = claim_charge(due, d);
+	if (err < 0)
+		return err;
+	memset(&due->left, 0, sizeof(due->left));
+	for_each_living_kind(k, d, left)
+		due->left.n[k] = d->n[k];
+	due->noted = due->about;
+	if (due->about)
+		refcount_inc(&due->about->refs);
+	refcount_inc(&due->group->refs);
+	/* Or else nobody is followed any more. */
+	if (!claim_add(l, due))
+		due_settle(due);
+	return err;
 }
 
 /**
  * living_try_charge() - may the calling task do this?
+ * @about: the record of what it changes, an address space or its own process; NULL:
+ *	what it makes has none yet
  * @d: what it would add; none of it negative
  *
  * Of kinds that no look will find it must not be asked for: nothing would take
@@ -115,89 +235,107 @@ static bool claim_add(struct living *l, struct brumm_group *g,
  *
  * Context: the task itself, before the operation; does not sleep, not in
  * interrupts. On a real-time kernel where memory can be allocated.
- * Return: 0, also for who is not followed; -EDQUOT a limit would be exceeded;
- * -EBUSY a group is locked.
+ * Return: 0, also for who is not followed or has no limit; 1 it may, but a limit in
+ * mode audit is exceeded; -EDQUOT a limit would be exceeded; -EBUSY a group is
+ * locked; -ENOMEM.
  */
-int living_try_charge(const struct living_delta *d)
+int living_try_charge(struct living *about, const struct living_delta *d)
 {
-	struct task_struct *task = current;
-	struct brumm_group *g;
+	struct living_due due = { .about = about };
+	struct brumm_group *g = claim_group(about);
+	enum ledger_mode mode;
 	struct living *l;
-	bool wants;
-	u32 left;
-	int k, err;
+	int err = 0;
 
-	if (!living_is_on() || (task->flags & PF_KTHREAD))
-		return 0;
-	claim_settle(task, task->mm);
-	g = living_group_now(task, &wants);
 	if (!g)
 		return 0;
-	/* Without memory it is asked for all the same, and charged when seen. */
-	l = living_make(LIVING_IS_CLAIM, task, g);
-	err = ledger_living_try(&g->sp.ledger, d);
-	if (!err && !(l && claim_add(l, g, d))) {
-		struct living_due due = { .group = g };
-
-		refcount_inc(&g->refs);
-		for_each_living_kind(k, d, left)
-			due.left.n[k] = d->n[k];
-		living_drop_due(&due);
+	mode = claim_mode(g);
+	if (mode != LEDGER_OFF) {
+		due.group = g;
+		l = living_make(LIVING_IS_CLAIM, current, g);
+		if (l) {
+			err = claim_make(l, &due, d);
+			living_put(l);
+		} else if (mode == LEDGER_ENFORCE && living_is_on()) {
+			/* Or else who finds no memory had no limit. */
+			err = -ENOMEM;
+		}
 	}
-	if (l)
-		living_put(l);
 	group_put(&g->sp);
 	return err;
 }
 
-/* The calling task does not do what it asked for. */
-void living_cancel(void)
-{
-	struct living_due due;
-
-	living_take_claim(current, &due);
-	living_drop_due(&due);
-}
-
-/**
- * living_fork_cost() - what a child of the calling task will own
- * @thread: it will be a thread of the same process
- * @shares_mm: it will share the address space
- * @d: out: at most that; of pages and tables what the parent has, since which of
- *	them are copied is known afterwards only
- *
- * Context: any but interrupts.
+/*
+ * Has the operation ended for which @l was claimed at @at? None waits so that a
+ * signal may interrupt it but an exec, which is settled by its own event; but
+ * where a tenant's own file system makes it wait: then what it adds is seen when
+ * it is there.
  */
-void living_fork_cost(bool thread, bool shares_mm, struct living_delta *d)
+static bool claim_is_over(const struct living *l, u64 at)
 {
-	struct living *l;
-	int k;
+	const struct task_struct *task = l->task;
+	bool exec = l->count.n[LIVING_MM] && !l->count.n[LIVING_PROCESS];
 
-	d->kinds = 0;
-	living_delta_set(d, thread ? LIVING_THREAD : LIVING_PROCESS, 1);
-	if (!thread)
-		living_delta_set(d, LIVING_FD, living_slots_of_current());
-	if (shares_mm || !current->mm)
-		return;
-	l = living_get(current->mm);
-	if (!l)
-		return;
-	living_lock_record(l);
-	for (k = LIVING_MM; k <= LIVING_SWAP; k++)
-		living_delta_set(d, k, l->count.n[k]);
-	living_unlock_record(l);
-	living_put(l);
+	if (READ_ONCE(task->flags) & PF_EXITING)
+		return true;
+	if (READ_ONCE(task->utime) != l->user_time)
+		return true;
+	if (!exec && (READ_ONCE(task->__state) &
+		      (TASK_INTERRUPTIBLE | __TASK_STOPPED | __TASK_TRACED)))
+		return true;
+	return ktime_get_ns() - at > LIVING_CLAIM_NS;
 }
 
-/* A look at a claim: it goes when its task is dead, and is settled when old. */
+/* A look at a claim: it is settled if it is over, and goes with its task. */
 void living_look_claim(struct living *l)
 {
-	struct task_struct *task = l->task;
+	u64 at = READ_ONCE(l->claimed_at);
 
-	if (READ_ONCE(task->flags) & PF_EXITING) {
+	/* Not one that comes meanwhile. */
+	if (at && claim_is_over(l, at))
+		claim_settle(l, at);
+	if (READ_ONCE(l->task->flags) & PF_EXITING) {
+		claim_settle(l, 0);
 		living_remove(l);
-		return;
 	}
-	if (ktime_get_ns() - READ_ONCE(l->claimed_at) > LIVING_CLAIM_NS)
-		claim_settle(task, READ_ONCE(task->mm));
+}
+
+static bool claim_stands(struct living *l)
+{
+	bool stands;
+
+	living_lock_record(l);
+	stands = !l->gone && !living_counts_zero(&l->count);
+	living_unlock_record(l);
+	return stands;
+}
+
+/* A look at all claims that stand. */
+void living_look_at_claims(void)
+{
+	struct living *l, *next;
+
+	llist_for_each_entry_safe(l, next, llist_del_all(&living_claims),
+				  claims) {
+		clear_bit(LIVING_CLAIMS, &l->flags);
+		/* What is claimed from here on is entered again. */
+		smp_mb__after_atomic();
+		living_look_claim(l);
+		if (claim_stands(l) &&
+		    !test_and_set_bit(LIVING_CLAIMS, &l->flags)) {
+			refcount_inc(&l->refs);
+			llist_add(&l->claims, &living_claims);
+		}
+		living_put(l);
+		cond_resched();
+	}
+}
+
+/* Nobody is followed any more. */
+void living_drop_claims(void)
+{
+	struct living *l, *next;
+
+	llist_for_each_entry_safe(l, next, llist_del_all(&living_claims), claims)
+		living_put(l);
 }

@@ -221,6 +221,18 @@ void living_quick_mm(struct living *l, struct living_due *due)
 	mm_quick(l, NULL, due);
 }
 
+/* At most what a copy of the address space of @l has, into @d. */
+void living_mm_kinds(struct living *l, struct living_delta *d)
+{
+	int k;
+
+	mm_quick(l, NULL, NULL);
+	living_lock_record(l);
+	for (k = LIVING_MM; k <= LIVING_SWAP; k++)
+		living_delta_set(d, k, l->count.n[k] + l->claimed[k]);
+	living_unlock_record(l);
+}
+
 /* @kept: what threads have not handed in, see compat_mm_counters_kept() */
 static void mm_exact_rss(struct living *l, const s64 kept[LIVING_RSS])
 {

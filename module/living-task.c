@@ -55,6 +55,12 @@ static void process_settle(struct living *l, struct brumm_group *g,
 		living_remove(l);
 }
 
+/* A look that does not sleep, which uses up @due. */
+void living_quick_process(struct living *l, struct living_due *due)
+{
+	process_settle(l, NULL, due);
+}
+
 /* Charge it to @g; NULL: to nobody, it is not followed any more. */
 static void process_move(struct living *l, struct brumm_group *g)
 {
@@ -126,6 +132,11 @@ static void follow_mm_of(struct task_struct *task, struct brumm_group *g)
 
 	if (!thread)
 		return;
+	/* What an exec puts together is told when it is done, as it was claimed. */
+	if (thread->in_execve) {
+		put_task_struct(thread);
+		return;
+	}
 	l = living_get(READ_ONCE(thread->mm));
 	if (l) {
 		if (unlikely(READ_ONCE(l->group) != g))
@@ -277,9 +288,12 @@ static void on_exec(void *data, struct task_struct *task, pid_t old_pid,
 		    struct linux_binprm *bprm)
 {
 	struct task_struct *old = NULL;
+	struct living_due due;
 	struct living *l;
 
-	task_follow(task, task->mm, NULL);
+	living_take_claim(task, &due);
+	task_follow(task, task->mm, &due);
+	living_drop_due(&due);
 	l = living_get(task->signal);
 	if (!l)
 		return;

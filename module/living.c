@@ -38,8 +38,6 @@
 #define LIVING_ROUND	50
 #define LIVING_LEAST	64
 
-#define LIVING_DIRTY	0
-
 static DEFINE_RAW_SPINLOCK(living_lock);
 static struct hlist_head living_table[1 << LIVING_BITS];
 static LIST_HEAD(living_all);
@@ -229,6 +227,21 @@ static struct ledger *living_ledger(struct living *l)
 }
 
 /*
+ * @l has @more of kind @k than it has charged. Return: what of it is not yet to be
+ * charged, since others have claimed as much; what @due has, that is used up first,
+ * and goes into @less.
+ */
+static u64 living_hold(const struct living *l, enum living_kind k, u64 more,
+		       struct living_due *due, u64 *less)
+{
+	if (due) {
+		*less = due->left.n[k];
+		due->left.n[k] = 0;
+	}
+	return min_t(u64, more - min(more, *less), l->claimed[k]);
+}
+
+/*
  * Charge what makes @l->count @t. Of @due, which may be NULL, what is charged to the
  * same group is used up first.
  */
@@ -236,21 +249,21 @@ static void living_charge_to(struct living *l, const struct living_truth *t,
 			     struct living_due *due)
 {
 	struct living_delta d;
+	u64 count, less, held;
 	u32 left;
-	s64 more;
 	int k;
 
-	if (due && due->group != l->group)
+	if (due && (due->group != l->group ||
+		    (due->about && due->about != l)))
 		due = NULL;
 	d.kinds = 0;
 	for_each_living_kind(k, t, left) {
-		more = t->n[k] - l->count.n[k];
-		if (due) {
-			more -= due->left.n[k];
-			due->left.n[k] = 0;
-		}
-		living_delta_set(&d, k, more);
-		l->count.n[k] = t->n[k];
+		count = l->count.n[k];
+		less = 0;
+		held = living_hold(l, k, t->n[k] - min(t->n[k], count), due,
+				   &less);
+		l->count.n[k] = t->n[k] - held;
+		living_delta_set(&d, k, l->count.n[k] - count - less);
 	}
 	ledger_living_change(living_ledger(l), &d);
 }
@@ -274,6 +287,19 @@ void living_rehome(struct living *l, struct brumm_group *g)
 	group_put(&old->sp);
 }
 
+/* What of @l was claimed as @due is being settled; nothing of it is used up yet. */
+void living_unclaim(struct living *l, struct living_due *due)
+{
+	int k;
+
+	lockdep_assert_held(&l->lock);
+	if (!due || due->about != l || !due->noted)
+		return;
+	for (k = 0; k < LIVING_KINDS; k++)
+		l->claimed[k] -= due->left.n[k];
+	due->noted = false;
+}
+
 /**
  * living_settle() - charge what a look has found
  * @l: the record
@@ -282,12 +308,14 @@ void living_rehome(struct living *l, struct brumm_group *g)
  * @due: a claim for it that is to be used up first, or NULL
  *
  * Who has looked later must come later: the caller holds @l->lock from before the
- * look, or looks at nothing that others tell the same record.
+ * look, or looks at nothing that others tell the same record. A @due that is about
+ * another record is left alone.
  */
 void living_settle(struct living *l, struct brumm_group *g,
 		   const struct living_truth *t, struct living_due *due)
 {
 	lockdep_assert_held(&l->lock);
+	living_unclaim(l, due);
 	if (l->gone)
 		return;
 	if (g)
@@ -305,6 +333,7 @@ bool living_is_on(void)
 void living_remove(struct living *l)
 {
 	struct living_truth none = { .kinds = (1U << LIVING_KINDS) - 1 };
+	struct living *about = NULL;
 	bool gone;
 
 	living_lock_record(l);
@@ -312,6 +341,7 @@ void living_remove(struct living *l)
 	if (!gone) {
 		living_charge_to(l, &none, NULL);
 		l->gone = true;
+		swap(about, l->about);
 		raw_spin_lock(&living_lock);
 		hlist_del_rcu(&l->hash);
 		list_del(&l->in_group);
@@ -322,6 +352,8 @@ void living_remove(struct living *l)
 		raw_spin_unlock(&living_lock);
 	}
 	living_unlock_record(l);
+	if (about)
+		living_put(about);
 	if (!gone)
 		living_put(l);
 }
@@ -421,6 +453,7 @@ static void living_drop_all(void)
 
 	llist_for_each_entry_safe(l, next, llist_del_all(&living_dirty), dirty)
 		living_put(l);
+	living_drop_claims();
 	while ((l = living_next_of_all())) {
 		living_remove(l);
 		living_put(l);
@@ -486,6 +519,7 @@ static void living_tick(struct work_struct *work)
 	if (test_and_clear_bit(0, &living_has_missed))
 		living_walk_tasks();
 	living_look_spaces(false);
+	living_look_at_claims();
 	queue_delayed_work(living_wq, &living_work, living_look_in_turn());
 }
 

@@ -51,6 +51,10 @@ enum living_type {
 /* Counters of an address space that change with each fault. */
 #define LIVING_RSS	4
 
+/* Bits of &struct living.flags */
+#define LIVING_DIRTY	0
+#define LIVING_CLAIMS	1
+
 /**
  * struct living - a record
  * @hash: in the table, by @key
@@ -68,12 +72,17 @@ enum living_type {
  * @round: of the walk that met it last, see living_look_at_group()
  * @files_round: of a process: the same of living_next_process()
  * @dirty: in the list of those that the worker is to look at soon
- * @flags: bit 0: @dirty is in that list
+ * @flags: bits: LIVING_DIRTY: @dirty is in that list, LIVING_CLAIMS: @claims is
  * @rcu: to free it
  * @count: what it has charged
+ * @claimed: what tasks have claimed for it, and is charged to @group, too; see
+ *	living-claim.c
  * @task: of a process: a member, the leader when last seen; of a claim: whose;
  *	pinned
+ * @about: of a claim: the record that it is for, with a reference; or NULL
  * @claimed_at: of a claim: when it was made, ns
+ * @user_time: of a claim: what its task had of it then
+ * @claims: of a claim: in the list of those that the worker looks at
  * @mm: of an address space; pinned
  * @rss: of an address space: its counters at the last exact look
  * @rss_read: what they seemed to be at a glance then; the difference grows with
@@ -99,8 +108,12 @@ struct living {
 	unsigned long flags;
 	struct rcu_head rcu;
 	struct living_counts count;
+	u32 claimed[LIVING_KINDS];
 	struct task_struct *task;
+	struct living *about;
 	u64 claimed_at;
+	u64 user_time;
+	struct llist_node claims;
 	struct mm_struct *mm;
 	s64 rss[LIVING_RSS];
 	s64 rss_read[LIVING_RSS];
@@ -144,10 +157,14 @@ static inline void living_truth_set(struct living_truth *t,
 /**
  * struct living_due - a claim that is being settled
  * @group: where it is charged, with a reference; NULL: there is none
+ * @about: the record that it is for, with a reference; NULL: one that comes
+ * @noted: it is among what @about says is claimed
  * @left: what of it no look has found yet
  */
 struct living_due {
 	struct brumm_group *group;
+	struct living *about;
+	bool noted;
 	struct living_counts left;
 };
 
@@ -180,6 +197,7 @@ void living_remove(struct living *l);
 void living_settle(struct living *l, struct brumm_group *g,
 		   const struct living_truth *t, struct living_due *due);
 void living_rehome(struct living *l, struct brumm_group *g);
+void living_unclaim(struct living *l, struct living_due *due);
 bool living_is_on(void);
 void living_mark_dirty(struct living *l);
 void living_missed(void);
@@ -196,6 +214,7 @@ void living_walk_tasks(void);
 void living_look_process(struct living *l);
 struct task_struct *living_process_task(struct living *l);
 struct task_struct *living_next_task(pid_t *nr);
+void living_quick_process(struct living *l, struct living_due *due);
 
 /* living-mm.c: address spaces */
 bool living_owns_mm(struct task_struct *task, struct mm_struct *mm);
@@ -203,6 +222,7 @@ void living_follow_mm(struct mm_struct *mm, struct brumm_group *g,
 		      struct living_due *due);
 void living_look_mm(struct living *l);
 void living_quick_mm(struct living *l, struct living_due *due);
+void living_mm_kinds(struct living *l, struct living_delta *d);
 void living_moved_mm(struct living *l, struct brumm_group *g);
 void living_rss_changed(struct living *l, int member);
 
@@ -220,13 +240,21 @@ u64 living_slots_of_current(void);
 bool living_has_spaces(struct task_struct *task);
 bool living_look_spaces(bool wait);
 
-/* living-claim.c: refusal. The guard calls the first three, in the task itself. */
-int living_try_charge(const struct living_delta *d);
-void living_cancel(void);
-void living_fork_cost(bool thread, bool shares_mm, struct living_delta *d);
+/* living-claim.c: refusal. The first two are called in the task itself. */
+int living_try_charge(struct living *about, const struct living_delta *d);
+void living_settle_claim(void);
 void living_take_claim(struct task_struct *task, struct living_due *due);
 void living_drop_due(struct living_due *due);
 void living_look_claim(struct living *l);
+void living_look_at_claims(void);
+void living_drop_claims(void);
+
+/* living-ask.c: what an operation of the calling task would add; see kfuncs.c */
+int living_ask_fork(unsigned long flags);
+int living_ask_exec(void);
+int living_ask_mmap(unsigned long flags, u64 bytes);
+int living_ask_area(void);
+int living_ask_split(unsigned long start, unsigned long end);
 #else
 static inline int living_init(void)
 {

@@ -11,6 +11,7 @@
 #include <linux/module.h>
 
 #include "group.h"
+#include "kfuncs.h"
 #include "living.h"
 #include "mapdb.h"
 #include "window.h"
@@ -34,6 +35,7 @@ static int __init brumm_init(void)
 	err = device_init();
 	if (err)
 		goto knobs;
+	kfuncs_init();
 	return 0;
 
 knobs:
