@@ -35,6 +35,7 @@ int cmd_run(int argc, char **argv);
 int cmd_reap(int argc, char **argv);
 int cmd_recount(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
+int cmd_guard(int argc, char **argv);
 int cmd_mc(int argc, char **argv);
 
 /* "brumm COMMAND", for messages. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "guard/guard.h"
 
 enum state { OK, NOTE, MISSING };
 
@@ -189,16 +190,35 @@ static void check_lockdown(struct check *c)
 
 static void check_lsm(struct check *c)
 {
-	char text[512];
+	static char remedy[600];
+	char boot[512];
+	int active = guard_lsm(boot, sizeof(boot));
 
-	if (!slurp("/sys/kernel/security/lsm", text, sizeof(text)))
+	snprintf(remedy, sizeof(remedy), "boot with lsm=%s", boot);
+	if (active < 0)
 		set(c, NOTE, "mount -t securityfs none /sys/kernel/security",
 		    "unknown, securityfs is not mounted");
-	else if (has_word(text, "bpf", ","))
+	else if (active)
 		set(c, OK, NULL, "active");
 	else
-		set(c, NOTE, "boot with lsm=...,bpf (what is active now, and bpf)",
-		    "not among: %.100s", text);
+		set(c, NOTE, remedy, "not active");
+}
+
+static void check_guard(struct check *c)
+{
+	struct guard_state s;
+	int err = guard_read(&s);
+
+	if (err)
+		set(c, NOTE, "run as root", "unknown: %s", strerror(-err));
+	else if (s.nr == GUARD_NR)
+		set(c, OK, NULL, "on, %u hooks", s.nr);
+	else if (s.nr)
+		set(c, NOTE, "brumm guard", "only %u of %u hooks are attached",
+		    s.nr, (unsigned int)GUARD_NR);
+	else
+		set(c, NOTE, "brumm guard, or systemctl enable --now brumm-guard",
+		    "off");
 }
 
 static void check_btf(struct check *c)
@@ -232,13 +252,15 @@ static struct check checks[] = {
 	{ .name = "kprobes", .what = "loading the module" },
 	{ .name = "lockdown", .what = "loading the module" },
 	{ .name = "BPF LSM", .what = "refusing fork and mmap" },
-	{ .name = "BTF", .what = "probes" },
+	{ .name = "BTF", .what = "probes, refusing fork and mmap" },
+	{ .name = "guard", .what = "refusing fork and mmap" },
 	{ .name = "rights", .what = "setting budgets" },
 };
 
 static void (*const look[ARRAY_SIZE(checks)])(struct check *c) = {
 	check_module, check_device, check_cgroup2, check_memory, check_knobs,
-	check_kprobes, check_lockdown, check_lsm, check_btf, check_rights,
+	check_kprobes, check_lockdown, check_lsm, check_btf,
+	check_guard, check_rights,
 };
 
 static const char *const states[] = { "ok", "note", "missing" };

@@ -12,6 +12,7 @@ static const struct cli_command commands[] = {
 	{ "reclaim", cmd_reclaim, "take all memory back that a cgroup sponsors" },
 	{ "run", cmd_run, "run a command in a cgroup with a budget, and reap it" },
 	{ "reap", cmd_reap, "end a cgroup or PID namespace, and time until nothing is left" },
+	{ "guard", cmd_guard, "refuse what would exceed a budget, before it happens" },
 	{ "serve", cmd_serve, "memory service: hand out pages that can be taken back" },
 	{ "take-back", cmd_take_back, "tell a memory service to take a cgroup's pages back" },
 	{ "query", cmd_query, "what a memory service handed out, or what a window holds" },
