@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "counted.h"
 #include "guard/guard.h"
 
 enum state { OK, NOTE, MISSING };
@@ -282,6 +283,7 @@ static void print_text(const char *release)
 			printf("%-8s%-18s (for %s) %s\n", "", "", c->what,
 			       c->remedy);
 	}
+	counted_print(release);
 }
 
 static json_t *make_json(const char *release, bool usable)
@@ -298,8 +300,8 @@ static json_t *make_json(const char *release, bool usable)
 			"state", states[c->state], "found", c->found,
 			"remedy", c->remedy ? json_string(c->remedy) : json_null()));
 	}
-	return json_pack("{s:s, s:b, s:o}", "kernel", release, "usable", usable,
-			 "checks", list);
+	return json_pack("{s:s, s:b, s:o, s:o}", "kernel", release, "usable", usable,
+			 "checks", list, "counted", counted_json(release));
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -324,7 +326,7 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.doc = "Say what works on this machine, and what to do where something does "
-	       "not.\vExit code 4 if something is missing without which nothing works.",
+	       "not; and how what tasks own is learned on this kernel.\vExit code 4 if something is missing without which nothing works.",
 };
 
 int cmd_info(int argc, char **argv)
