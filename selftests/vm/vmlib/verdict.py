@@ -16,6 +16,8 @@ TAINT_LETTERS = "GFSRMBUDAWCIOELKXTN"
 CONTEXT_LINES = 40
 
 ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
+# At an address in Code: the five-byte NOP of a static branch, or its jump.
+PATCHED = re.compile(r"<0f> 1f 44 00 00\b|<e9> |<eb> ")
 STRAY_INT3 = re.compile(r"\bint3: 0000\b")
 PREFIX = re.compile(r"^(<\d+>)?(\[[^\]]{1,40}\]\s*)*")
 
@@ -138,12 +140,20 @@ class Verdict:
 
     def lost_race(self):
         """Whether all began with a breakpoint in kernel text that nobody there
-        knew of. What patches text at run time (static keys, tracepoints) looks
-        like that on two emulated CPUs, when one of them keeps the translation of
-        a breakpoint that is gone; tcg-single tells whether it was that."""
-        if not self.reasons or not STRAY_INT3.search(self.reasons[0]):
+        knew of, or with a CPU that got no further than an instruction which is
+        patched at run time. What patches it (static keys, tracepoints) looks like
+        that on two emulated CPUs, when one of them keeps the translation of a
+        breakpoint that is gone; tcg-single tells whether it was that."""
+        if not self.reasons:
             return False
-        return any("RIP: 0010:" in line and "+0x" in line for line in self.excerpt)
+        at = next((i for i, line in enumerate(self.excerpt)
+                   if "RIP: 0010:" in line and "+0x" in line), None)
+        if at is None:
+            return False
+        if STRAY_INT3.search(self.reasons[0]):
+            return True
+        code = next((line for line in self.excerpt[at:] if " Code: " in line), "")
+        return "soft lockup" in self.reasons[0] and bool(PATCHED.search(code))
 
     def show_dump(self):
         """What the guest logged when it was asked why it is late."""
