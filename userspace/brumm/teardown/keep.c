@@ -210,6 +210,7 @@ int keep_open(const struct target *t, struct keep **out)
 	*out = k;
 	if (!k)
 		return -ENOMEM;
+	k->fd = -1;
 	k->group = t->group;
 	err = open_file(k, t);
 	if (err < 0 && k->fd >= 0) {
