@@ -130,6 +130,8 @@ static bool begin_notes(struct teardown *t)
 	if (!t->keep || (more && err == -EBUSY)) {
 		t->error = err;
 		t->failed = "another brumm reap or run of it";
+		keep_close(t->keep);
+		t->keep = NULL;
 		return false;
 	}
 	if (more && err < 0)
