@@ -27,12 +27,32 @@ struct keep {
 	char path[PATH_MAX];
 };
 
+/* A folder that nobody else writes, made if it is not there. */
+static int own_folder(int above, const char *name, mode_t mode)
+{
+	struct stat st;
+	int fd, err;
+
+	if (mkdirat(above, name, mode) && errno != EEXIST)
+		return -errno;
+	fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	err = fstat(fd, &st) ? -errno : 0;
+	if (!err && (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH))))
+		err = -EPERM;
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
 /* Where the files are: of root, or of a user's session. */
 static int open_folder(char *path, size_t size)
 {
 	const char *run = RUN_DIR;
 	char above[PATH_MAX];
-	int fd;
+	int up, fd;
 
 	if (geteuid()) {
 		run = getenv("XDG_RUNTIME_DIR");
@@ -42,11 +62,14 @@ static int open_folder(char *path, size_t size)
 	if (snprintf(above, sizeof(above), "%s%s", run, geteuid() ? "/brumm" : "") >= (int)sizeof(above) ||
 	    snprintf(path, size, "%s/reap", above) >= (int)size)
 		return -ENAMETOOLONG;
-	if ((mkdir(above, 0755) && errno != EEXIST) ||
-	    (mkdir(path, 0700) && errno != EEXIST))
-		return -errno;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	return fd < 0 ? -errno : fd;
+	up = own_folder(AT_FDCWD, above, 0755);
+	fd = up < 0 ? up : own_folder(up, "reap", 0700);
+	if (up >= 0)
+		close(up);
+	if (fd == -EPERM)
+		cli_error("%s: not used, since somebody else may write there or above; remedy: chown, chmod go-w",
+			  path);
+	return fd;
 }
 
 /* Opens a file for whom nobody else writes it: -EBUSY if somebody does. */
