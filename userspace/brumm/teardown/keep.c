@@ -16,6 +16,11 @@
 #define RUN_DIR	"/run/brumm"
 #define LOCK	"brumm.lock"
 
+/* What notes may be of. */
+static const char *const knobs[] = {
+	LOCK, "cgroup.freeze", "cpu.idle", "cpu.weight", "pids.max",
+};
+
 /*
  * The file has a line for each note, the first says of whom. A line that is not
  * whole is of who was killed before he had changed what it tells of.
@@ -154,18 +159,43 @@ static int read_knob(int group, const char *file, char *buf, size_t size)
 	return err;
 }
 
-/* What somebody else has changed since is his. */
-static void put_back_knob(int group, const json_t *note)
+static bool is_known(const char *file)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(knobs) / sizeof(*knobs); i++)
+		if (!strcmp(file, knobs[i]))
+			return true;
+	return false;
+}
+
+/*
+ * What somebody else has changed since is his. What was not set goes with what was
+ * noted after it: @with, which then says whether this one was put back.
+ */
+static int put_back_knob(int group, const json_t *note, bool *with)
 {
 	const char *file, *old, *set = NULL;
+	bool ours = *with;
 	char now[64];
+	int err = 0;
 
+	*with = false;
+	if (!json_object_get(note, "file"))
+		return 0;
 	if (json_unpack((json_t *)note, "{s:s, s:s, s?s}", "file", &file,
-			"old", &old, "set", &set) || strchr(file, '/'))
-		return;
-	if (set && (read_knob(group, file, now, sizeof(now)) || strcmp(now, set)))
-		return;
-	brumm_group_write(group, file, old);
+			"old", &old, "set", &set) || !is_known(file))
+		return -EINVAL;
+	if (set) {
+		err = read_knob(group, file, now, sizeof(now));
+		ours = !err && !strcmp(now, set);
+	}
+	if (ours) {
+		err = brumm_group_write(group, file, old);
+		*with = !err;
+	}
+	/* With the cgroup, or with the module, there is nothing to put back. */
+	return err == -ENOENT || err == -ENODEV ? 0 : err;
 }
 
 static bool is_lock(const json_t *note)
@@ -175,20 +205,29 @@ static bool is_lock(const json_t *note)
 	return file && !strcmp(file, LOCK);
 }
 
-/* The last first: some files have a say in what others do. */
-static void put_back(int group, const json_t *notes, bool locked)
+/*
+ * The last first: some files have a say in what others do. 0, or why something is
+ * not put back.
+ */
+static int put_back(int group, const json_t *notes, bool locked)
 {
 	size_t i = json_array_size(notes);
 	const json_t *note, *threads;
+	int err, failed = 0;
+	bool with = false;
 
 	while (i--) {
 		note = json_array_get(notes, i);
 		threads = json_object_get(note, "threads");
+		err = 0;
 		if (threads)
-			place_restore(threads);
+			err = place_restore(threads);
 		else if (group >= 0 && !(locked && is_lock(note)))
-			put_back_knob(group, note);
+			err = put_back_knob(group, note, &with);
+		if (err)
+			failed = err;
 	}
+	return failed;
 }
 
 /* Whose notes: a cgroup is known by its number, which no other gets. */
@@ -251,7 +290,7 @@ int keep_open(const struct target *t, struct keep **out)
 int keep_knob(struct keep *k, const char *file, const char *value)
 {
 	char old[64];
-	int err = read_knob(k->group, file, old, sizeof(old));
+	int err = is_known(file) ? read_knob(k->group, file, old, sizeof(old)) : -EINVAL;
 
 	if (err)
 		return err;

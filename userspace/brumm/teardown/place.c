@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <linux/sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ static void look_class(json_t *j, pid_t tid, enum place place)
 	json_object_set_new(j, "priority", json_integer(param.sched_priority));
 }
 
-static void look_cpus(json_t *j, pid_t tid)
+static void look_cpus(json_t *j, pid_t tid, const char *cpus)
 {
 	char text[CPUS_TEXT];
 	cpu_set_t set;
@@ -41,9 +42,10 @@ static void look_cpus(json_t *j, pid_t tid)
 		return;
 	format_cpus(&set, text, sizeof(text));
 	json_object_set_new(j, "cpus", json_string(text));
+	json_object_set_new(j, "set", json_string(cpus));
 }
 
-static json_t *look(pid_t tid, bool cpus, enum place place)
+static json_t *look(pid_t tid, const char *cpus, enum place place)
 {
 	struct task task;
 	json_t *j;
@@ -54,7 +56,7 @@ static json_t *look(pid_t tid, bool cpus, enum place place)
 	if (!j)
 		return NULL;
 	if (cpus)
-		look_cpus(j, tid);
+		look_cpus(j, tid, cpus);
 	look_class(j, tid, place);
 	if (json_object_size(j) > 2)
 		return j;
@@ -62,7 +64,7 @@ static json_t *look(pid_t tid, bool cpus, enum place place)
 	return NULL;
 }
 
-static void look_process(pid_t pid, bool cpus, enum place place, json_t *list)
+static void look_process(pid_t pid, const char *cpus, enum place place, json_t *list)
 {
 	struct dirent *e;
 	char path[64];
@@ -81,8 +83,11 @@ json_t *place_look(const struct tasks *tasks, const cpu_set_t *cpus,
 		   enum place place)
 {
 	json_t *list = json_array();
+	char text[CPUS_TEXT];
 	size_t i;
 
+	if (cpus)
+		format_cpus(cpus, text, sizeof(text));
 	for (i = 0; i < tasks->n; i++) {
 		const struct task *t = &tasks->list[i];
 
@@ -90,20 +95,22 @@ json_t *place_look(const struct tasks *tasks, const cpu_set_t *cpus,
 		if (!cpus && place == PLACE_REALTIME && t->threads == 1 &&
 		    !weightless(t->policy))
 			continue;
-		look_process(t->pid, cpus, place, list);
+		look_process(t->pid, cpus ? text : NULL, place, list);
 	}
 	return list;
 }
 
-/* The thread that was looked at; 0: it has ended. */
+/* The thread that was looked at; -ESRCH: it has ended; -errno: who knows. */
 static pid_t still(const json_t *thread)
 {
 	pid_t tid = (pid_t)json_integer_value(json_object_get(thread, "tid"));
 	struct task now;
+	int err = tid > 0 ? task_read(tid, &now) : -ESRCH;
 
-	if (tid <= 0 || task_read(tid, &now) ||
-	    now.born != (uint64_t)json_integer_value(json_object_get(thread, "born")))
-		return 0;
+	if (err)
+		return err;
+	if (now.born != (uint64_t)json_integer_value(json_object_get(thread, "born")))
+		return -ESRCH;
 	return tid;
 }
 
@@ -116,39 +123,57 @@ void place_apply(const json_t *threads, const cpu_set_t *cpus)
 
 	json_array_foreach(threads, i, thread) {
 		tid = still(thread);
-		if (tid && cpus)
+		if (tid > 0 && cpus)
 			sched_setaffinity(tid, sizeof(*cpus), cpus);
-		if (tid && json_object_get(thread, "policy"))
+		if (tid > 0 && json_object_get(thread, "policy"))
 			sched_setscheduler(tid, SCHED_IDLE, &none);
 	}
 }
 
-static void restore_class(pid_t tid, const json_t *thread)
+static int restore_class(pid_t tid, const json_t *thread)
 {
 	const json_t *policy = json_object_get(thread, "policy");
 	struct sched_param param = {
 		.sched_priority = (int)json_integer_value(json_object_get(thread, "priority")),
 	};
 
-	if (policy && (sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK) == SCHED_IDLE)
-		sched_setscheduler(tid, (int)json_integer_value(policy), &param);
+	if (policy && (sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK) == SCHED_IDLE &&
+	    sched_setscheduler(tid, (int)json_integer_value(policy), &param))
+		return -errno;
+	return 0;
 }
 
-void place_restore(const json_t *threads)
+static int restore_cpus(pid_t tid, const json_t *thread)
 {
-	const char *cpus;
+	const char *old = json_string_value(json_object_get(thread, "cpus"));
+	const char *set = json_string_value(json_object_get(thread, "set"));
+	cpu_set_t before, ours, now;
+
+	if (!old || !set || parse_cpus(old, &before) || parse_cpus(set, &ours))
+		return 0;
+	if (sched_getaffinity(tid, sizeof(now), &now))
+		return -errno;
+	/* Its cpuset may have left it only some of those that were set. */
+	CPU_AND(&ours, &ours, &now);
+	if (CPU_EQUAL(&ours, &now) && sched_setaffinity(tid, sizeof(before), &before))
+		return -errno;
+	return 0;
+}
+
+int place_restore(const json_t *threads)
+{
+	int err, failed = 0;
 	json_t *thread;
-	cpu_set_t set;
 	size_t i;
 	pid_t tid;
 
 	json_array_foreach(threads, i, thread) {
 		tid = still(thread);
-		if (!tid)
-			continue;
-		cpus = json_string_value(json_object_get(thread, "cpus"));
-		if (cpus && !parse_cpus(cpus, &set))
-			sched_setaffinity(tid, sizeof(set), &set);
-		restore_class(tid, thread);
+		err = tid < 0 ? tid : restore_cpus(tid, thread);
+		if (tid > 0)
+			err = restore_class(tid, thread) ?: err;
+		if (err && err != -ESRCH)
+			failed = err;
 	}
+	return failed;
 }

@@ -23,7 +23,7 @@ json_t *place_look(const struct tasks *tasks, const cpu_set_t *cpus,
 		   enum place place);
 /* Changes them. */
 void place_apply(const json_t *threads, const cpu_set_t *cpus);
-/* Puts back what is still there. */
-void place_restore(const json_t *threads);
+/* Puts back what is still there, as it was set: 0, or why something is not. */
+int place_restore(const json_t *threads);
 
 #endif /* BRUMM_TEARDOWN_PLACE_H */

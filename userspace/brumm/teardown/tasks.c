@@ -48,7 +48,7 @@ bool task_parse(const char *text, struct task *t)
 	return true;
 }
 
-/* Reads /proc/PID/NAME; its length or -ESRCH. */
+/* Reads /proc/PID/NAME; its length, -ESRCH, or why it cannot be opened. */
 static int proc_read(pid_t pid, const char *name, char *buf, size_t size)
 {
 	char path[64];
@@ -58,7 +58,7 @@ static int proc_read(pid_t pid, const char *name, char *buf, size_t size)
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return -ESRCH;
+		return errno == ENOENT ? -ESRCH : -errno;
 	n = read(fd, buf, size - 1);
 	close(fd);
 	if (n <= 0)
@@ -70,11 +70,11 @@ static int proc_read(pid_t pid, const char *name, char *buf, size_t size)
 int task_read(pid_t pid, struct task *t)
 {
 	char text[1024];
+	int n = proc_read(pid, "stat", text, sizeof(text));
 
-	if (proc_read(pid, "stat", text, sizeof(text)) < 0 ||
-	    !task_parse(text, t))
-		return -ESRCH;
-	return 0;
+	if (n < 0)
+		return n;
+	return task_parse(text, t) ? 0 : -ESRCH;
 }
 
 int task_open(const struct task *t)

@@ -47,7 +47,7 @@ void tasks_free(struct tasks *t);
 
 /* Reads the text of /proc/PID/stat; false: it is something else. */
 bool task_parse(const char *text, struct task *t);
-/* 0 or -ESRCH. */
+/* 0, -ESRCH, or why it cannot be opened. */
 int task_read(pid_t pid, struct task *t);
 /*
  * A pidfd of the very process that @t describes, or -ESRCH: its number may
