@@ -3,10 +3,13 @@
 #define _GNU_SOURCE
 #include "common.h"
 
+#include <fcntl.h>
 #include <linux/sched.h>
+#include <sys/stat.h>
 
 #include "../../userspace/brumm/run/run.h"
 #include "../../userspace/brumm/teardown/pacer.h"
+#include "../../userspace/brumm/teardown/place.h"
 #include "../../userspace/brumm/teardown/teardown.h"
 
 #define MS	1000000u
@@ -230,6 +233,134 @@ static void remedies(void **state)
 	assert_non_null(holder_remedy('?', ""));
 }
 
+#define NOBODY	65534
+
+/* Of a user who has a session in @dir, and no other rights. */
+static void log_in(char *dir, const char *of_another)
+{
+	CHECK(mkdtemp(dir));
+	CHECK(!chdir(dir));
+	if (!getuid()) {
+		/* Only root can give away what is found there. */
+		CHECK(!mkdir(of_another, 0755));
+		CHECK(!chown(dir, NOBODY, NOBODY));
+		CHECK(!setresuid(NOBODY, NOBODY, NOBODY));
+	}
+}
+
+/* The outcome of the only file that is there; "": of none. */
+static const char *left(void)
+{
+	static char outcome[16];
+	json_t *done = json_array(), *j;
+
+	CHECK_RET(keep_restore_left(NULL, done), 0);
+	CHECK(json_array_size(done) <= 1);
+	j = json_object_get(json_array_get(done, 0), "outcome");
+	snprintf(outcome, sizeof(outcome), "%s", json_string_value(j) ?: "");
+	json_decref(done);
+	return outcome;
+}
+
+/* What becomes of notes of cgroup 1, which no cgroup below the root has. */
+static void note_is(const char *text, const char *want, bool stays)
+{
+	static const char path[] = "brumm/reap/cgroup-1";
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	CHECK(fd >= 0);
+	CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+	if (strcmp(left(), want)) {
+		fprintf(stderr, "# %s: not %s\n", text, want);
+		_exit(1);
+	}
+	CHECK(!access(path, F_OK) == stays);
+	CHECK(!stays || !unlink(path));
+}
+
+static void notes_left(void)
+{
+	char dir[] = "/tmp/brumm-notes-XXXXXX";
+	struct target t = { .group = -1, .init_fd = -1, .init = 1, .ns = 1 };
+	bool root = !getuid(), cgroups;
+	int fd = brumm_group_open("/");
+	struct keep *k;
+
+	cgroups = fd >= 0;
+	if (cgroups)
+		close(fd);
+	log_in(dir, "brumm");
+	CHECK(dup2(open("/dev/null", O_RDWR), STDIN_FILENO) == STDIN_FILENO);
+	unsetenv("XDG_RUNTIME_DIR");
+	CHECK_RET(keep_open(&t, &k), -ENOENT);
+	keep_close(k);
+	/* Where there is no file, no other is closed. */
+	CHECK(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+	setenv("XDG_RUNTIME_DIR", dir, 1);
+	if (root) {
+		CHECK_RET(keep_restore_left(NULL, NULL), -EPERM);
+		CHECK(!rmdir("brumm"));
+	}
+	CHECK_RET(keep_open(&t, &k), 0);
+	CHECK(!access("brumm/reap/pidns-1", F_OK));
+	keep_close(k);
+	CHECK(access("brumm/reap/pidns-1", F_OK));
+	CHECK(!chmod("brumm", 0775));
+	CHECK_RET(keep_restore_left(NULL, NULL), -EPERM);
+	CHECK(!chmod("brumm", 0755) && !chmod("brumm/reap", 0702));
+	CHECK_RET(keep_restore_left(NULL, NULL), -EPERM);
+	CHECK(!chmod("brumm/reap", 0700));
+
+	note_is("", "", false);
+	note_is("{\"name\":\"/no/such", "", false);
+	note_is("not JSON\n", "failed", true);
+	note_is("{\"file\":\"pids.max\",\"old\":\"max\",\"set\":\"0\"}\n", "failed", true);
+	note_is("{\"name\":\"/no/such\",\"cgroup_ns\":1}\n", "failed", true);
+	note_is("{\"name\":\"/no/such\"}\n", cgroups ? "gone" : "failed", !cgroups);
+	CHECK(!rmdir("brumm/reap") && !rmdir("brumm") && !rmdir(dir));
+}
+TEST(notes_left)
+
+static bool runs_on(const cpu_set_t *set)
+{
+	cpu_set_t now;
+
+	CHECK(!sched_getaffinity(0, sizeof(now), &now));
+	return CPU_EQUAL(&now, set);
+}
+
+static void affinities(void)
+{
+	struct task me;
+	struct tasks list = { .list = &me, .n = 1 };
+	cpu_set_t all, one, other;
+	json_t *threads;
+	int cpu;
+
+	CHECK_RET(task_read(getpid(), &me), 0);
+	CHECK(!sched_getaffinity(0, sizeof(all), &all));
+	if (CPU_COUNT(&all) < 2)
+		return;
+	CPU_ZERO(&one);
+	for (cpu = 0; !CPU_COUNT(&one); cpu++)
+		if (CPU_ISSET(cpu, &all))
+			CPU_SET(cpu, &one);
+	CPU_XOR(&other, &all, &one);
+	threads = place_look(&list, &one, PLACE_CPUS);
+	place_apply(threads, &one);
+	CHECK(runs_on(&one));
+	CHECK_RET(place_restore(threads), 0);
+	CHECK(runs_on(&all));
+	/* What somebody else has changed since stays. */
+	place_apply(threads, &one);
+	CHECK(!sched_setaffinity(0, sizeof(other), &other));
+	CHECK_RET(place_restore(threads), 0);
+	CHECK(runs_on(&other));
+	json_decref(threads);
+}
+TEST(affinities)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +369,7 @@ int main(void)
 		cmocka_unit_test(newcomers),  cmocka_unit_test(cpu_lists),
 		cmocka_unit_test(namespaces), cmocka_unit_test(pace),
 		cmocka_unit_test(pace_by_delay), cmocka_unit_test(remedies),
+		cmocka_unit_test(test_notes_left), cmocka_unit_test(test_affinities),
 	};
 
 	return RUN_TAP("teardown", tests);

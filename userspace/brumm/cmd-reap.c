@@ -114,18 +114,24 @@ static int open_restored(const char *what, struct target *t)
 static int print_restored(json_t *done, bool json)
 {
 	const char *name, *outcome;
+	int status = EXIT_FINE;
 	json_t *j;
 	size_t i;
 
-	if (json)
-		return cli_print_json(done);
-	json_array_foreach(done, i, j)
-		if (!json_unpack(j, "{s:s, s:s}", "name", &name, "outcome", &outcome))
+	json_array_foreach(done, i, j) {
+		if (json_unpack(j, "{s:s, s:s}", "name", &name, "outcome", &outcome))
+			continue;
+		if (!strcmp(outcome, "failed"))
+			status = EXIT_ERROR;
+		if (!json)
 			printf("%s: %s\n", name, outcome);
+	}
+	if (json)
+		return cli_print_json(done) ?: status;
 	if (!json_array_size(done))
 		puts("nothing to put back");
 	json_decref(done);
-	return cli_flush();
+	return cli_flush() ?: status;
 }
 
 static int restore(const struct args *a)

@@ -15,6 +15,7 @@
 
 #define RUN_DIR	"/run/brumm"
 #define LOCK	"brumm.lock"
+#define OF_CGROUP	"cgroup"
 
 /* What notes may be of. */
 static const char *const knobs[] = {
@@ -100,27 +101,31 @@ static int take(int folder, const char *name, int flags)
 	}
 }
 
-static json_t *read_notes(int fd)
+/* What can be read is in @notes; 0, or why there may be more. */
+static int read_notes(int fd, json_t **notes)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	FILE *f = copy < 0 ? NULL : fdopen(copy, "r");
-	json_t *notes = json_array(), *note;
+	int err = f ? 0 : -errno;
 	char *line = NULL;
 	size_t room = 0;
+	json_t *note;
 	ssize_t n;
 
-	while (f && (n = getline(&line, &room, f)) > 0 && line[n - 1] == '\n') {
+	*notes = json_array();
+	while (f && !err && (n = getline(&line, &room, f)) > 0 && line[n - 1] == '\n') {
 		note = json_loadb(line, (size_t)n, 0, NULL);
-		if (!note)
-			break;
-		json_array_append_new(notes, note);
+		if (!note || json_array_append_new(*notes, note))
+			err = -EBADMSG;
 	}
+	if (f && ferror(f))
+		err = -EIO;
 	free(line);
 	if (f)
 		fclose(f);
 	else if (copy >= 0)
 		close(copy);
-	return notes;
+	return err;
 }
 
 static void write_note(struct keep *k, const json_t *note)
@@ -236,7 +241,7 @@ static int file_name(int group, ino_t ns, char *buf, size_t size)
 	uint64_t id = ns;
 	int err = group < 0 ? 0 : brumm_group_id(group, &id);
 
-	snprintf(buf, size, "%s-%llu", group < 0 ? "pidns" : "cgroup", (unsigned long long)id);
+	snprintf(buf, size, "%s-%llu", group < 0 ? "pidns" : OF_CGROUP, (unsigned long long)id);
 	return err;
 }
 
@@ -255,13 +260,25 @@ static int open_file(struct keep *k, const struct target *t)
 		return k->fd;
 	len = strlen(k->path);
 	snprintf(k->path + len, sizeof(k->path) - len, "/%s", name);
-	k->notes = read_notes(k->fd);
+	err = read_notes(k->fd, &k->notes);
+	if (err && err != -EBADMSG)
+		return err;
 	left = json_array_size(k->notes) > 0;
-	put_back(t->group, k->notes, false);
+	err = put_back(t->group, k->notes, false) ?: err;
+	if (err)
+		cli_fail(err, "%s: not all of what was changed before is put back", k->path);
 	if (ftruncate(k->fd, 0))
 		return -errno;
 	json_array_clear(k->notes);
 	return left;
+}
+
+/* In another one the same cgroup has another name. */
+static json_int_t cgroup_ns(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/cgroup", &st) ? 0 : (json_int_t)st.st_ino;
 }
 
 int keep_open(const struct target *t, struct keep **out)
@@ -282,8 +299,10 @@ int keep_open(const struct target *t, struct keep **out)
 	if (!k->notes)
 		k->notes = json_array();
 	if (k->fd >= 0)
-		add(k, json_pack("{s:s, s:I, s:i}", "name", t->name, "init",
-				 (json_int_t)t->init, "by", (int)getpid()));
+		/* A name that is not UTF-8 is left out: it is found by its number only. */
+		add(k, json_pack("{s:o*, s:I, s:I, s:i}", "name", json_string(t->name),
+				 "cgroup_ns", cgroup_ns(), "init", (json_int_t)t->init,
+				 "by", (int)getpid()));
 	return err;
 }
 
@@ -323,40 +342,89 @@ void keep_close(struct keep *k)
 	free(k);
 }
 
-/* The cgroup of that name, if it is still the same one. */
-static int open_group(const char *name, const char *file)
+/* Would it be found here, if it were there? */
+static bool is_seen(const json_t *head)
 {
-	char now[64];
-	int group = *name ? brumm_group_open(name) : -ENOENT;
+	const json_t *ns = json_object_get(head, "cgroup_ns");
+	char mount[PATH_MAX];
 
-	if (group < 0)
-		return -1;
-	if (!file_name(group, 0, now, sizeof(now)) && !strcmp(now, file))
-		return group;
-	close(group);
-	return -1;
+	return !brumm_cgroup_mount(mount, sizeof(mount)) &&
+	       (!ns || json_integer_value(ns) == cgroup_ns());
 }
 
-/* Puts back what a file tells, and removes it. */
-static json_t *restore_file(int folder, const char *file)
+/* The cgroup that a file's first note names; -ENOENT: it is gone. */
+static int open_group(const json_t *head, const char *file)
 {
-	int fd = take(folder, file, 0), group;
-	const char *name, *outcome;
-	json_t *notes, *j;
+	const char *name = json_string_value(json_object_get(head, "name"));
+	int group = name ? brumm_group_open(name) : -EBADMSG, err;
+	char now[64];
 
-	if (fd < 0)
-		return fd == -EBUSY ? json_pack("{s:s, s:s}", "name", file, "outcome", "busy") : NULL;
-	notes = read_notes(fd);
-	name = json_string_value(json_object_get(json_array_get(notes, 0), "name")) ?: "";
-	group = open_group(name, file);
-	outcome = group < 0 && *name ? "gone" : "restored";
-	put_back(group, notes, false);
-	j = json_pack("{s:s, s:s}", "name", *name ? name : file, "outcome", outcome);
-	unlinkat(folder, file, 0);
-	if (group >= 0)
+	if (group >= 0) {
+		err = file_name(group, 0, now, sizeof(now));
+		if (!err && !strcmp(now, file))
+			return group;
 		close(group);
+		group = err ?: -ENOENT;
+	}
+	return group == -ENOENT && !is_seen(head) ? -EXDEV : group;
+}
+
+/* Who has left a cgroup that is gone gets back what is his; then -ENOENT. */
+static int restore_notes(const char *file, const json_t *notes, int group)
+{
+	bool by_name = group < 0 && !strncmp(file, OF_CGROUP "-", strlen(OF_CGROUP "-"));
+	int err;
+
+	if (by_name)
+		group = open_group(json_array_get(notes, 0), file);
+	if (by_name && group < 0 && group != -ENOENT)
+		return group;
+	err = put_back(group, notes, false);
+	if (by_name && group >= 0)
+		close(group);
+	return !err && by_name && group < 0 ? group : err;
+}
+
+static void say_kept(int err, const char *file)
+{
+	if (err == -EXDEV)
+		cli_error("%s: kept, since it is of another cgroup namespace; remedy: brumm reap --restore there",
+			  file);
+	else
+		cli_fail(err, "%s: kept, since not all of it is put back; brumm reap --restore CGROUP may find it",
+			 file);
+}
+
+/* Puts back what a file tells, and removes it; not as long as some is left. */
+static json_t *restore_file(int folder, const char *file, int group)
+{
+	int fd = take(folder, file, 0), unread, err = 0;
+	const char *name, *outcome = "restored";
+	json_t *notes = NULL, *j = NULL;
+
+	if (fd == -EBUSY)
+		return json_pack("{s:s, s:s}", "name", file, "outcome", "busy");
+	if (fd == -ENOENT)
+		return NULL;
+	unread = fd < 0 ? fd : read_notes(fd, &notes);
+	/* Who had not noted anything had not changed anything. */
+	if (unread || json_array_size(notes)) {
+		err = fd < 0 ? fd : restore_notes(file, notes, group);
+		if (err == -ENOENT)
+			outcome = "gone";
+		else if (err || unread)
+			outcome = "failed";
+		name = json_string_value(json_object_get(json_array_get(notes, 0), "name"));
+		j = json_pack("{s:s, s:s}", "name", name && *name ? name : file,
+			      "outcome", outcome);
+	}
+	if (!strcmp(outcome, "failed"))
+		say_kept(unread ?: err, file);
+	else
+		unlinkat(folder, file, 0);
 	json_decref(notes);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return j;
 }
 
@@ -379,7 +447,7 @@ int keep_restore_left(const struct target *t, json_t *done)
 	while ((e = readdir(d))) {
 		if (e->d_name[0] == '.' || (t && strcmp(e->d_name, only)))
 			continue;
-		j = restore_file(folder, e->d_name);
+		j = restore_file(folder, e->d_name, t ? t->group : -1);
 		if (j)
 			json_array_append_new(done, j);
 	}

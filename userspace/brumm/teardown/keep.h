@@ -26,8 +26,8 @@ struct keep;
  */
 int keep_open(const struct target *t, struct keep **k);
 /*
- * Writes @value to a file of the cgroup, NULL: only notes what it has. 0 or why it
- * has not changed.
+ * Writes @value to a file of the cgroup, NULL: only notes what it has, which is put
+ * back with what is noted next. 0 or why it has not changed.
  */
 int keep_knob(struct keep *k, const char *file, const char *value);
 /* An array from place_look(), which the caller then applies. Takes the reference. */
@@ -40,7 +40,8 @@ void keep_close(struct keep *k);
 /**
  * keep_restore_left() - put back what was left by those who were killed
  * @t: in this one only, NULL: everywhere
- * @done: gets an object for each: name, outcome ("restored", "gone" or "busy")
+ * @done: gets an object for each: name, outcome ("restored", "gone", "busy", or
+ * "failed": not all is put back, and the notes stay)
  *
  * Return: 0 or -errno.
  */
