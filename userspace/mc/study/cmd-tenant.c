@@ -184,7 +184,6 @@ static int grow(const struct args *a)
 
 /* ---- storms --------------------------------------------------------------- */
 
-static char *shared;
 static atomic_ulong rounds;
 
 static void *fork_on(void *arg)
@@ -205,15 +204,17 @@ static void *fork_on(void *arg)
 	return NULL;
 }
 
-/* Each change of rights interrupts all CPUs on which a thread of ours runs. */
+/*
+ * Each change of rights interrupts all CPUs on which a thread of ours runs: but only
+ * of a page that was written to, or there is nothing to be flushed.
+ */
 static void *change_on(void *arg)
 {
-	(void)arg;
 	for (;;) {
-		mprotect(shared, PAGE, PROT_READ);
-		(void)*(volatile char *)shared;
-		mprotect(shared, PAGE, PROT_READ | PROT_WRITE);
-		*(volatile char *)(shared + PAGE) = 1;
+		mprotect(arg, PAGE, PROT_READ);
+		(void)*(volatile char *)arg;
+		mprotect(arg, PAGE, PROT_READ | PROT_WRITE);
+		*(volatile char *)arg = 1;
 		atomic_fetch_add(&rounds, 1);
 	}
 	return NULL;
@@ -223,17 +224,19 @@ static int storm(const struct args *a)
 {
 	pthread_t thread;
 	uint64_t i;
+	char *pages;
 	int err;
 
-	shared = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+	/* One for each thread, which may not be written to by the others. */
+	pages = mmap(NULL, a->threads * PAGE, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED) {
+	if (pages == MAP_FAILED) {
 		cli_fail(errno, "mmap");
 		return EXIT_ERROR;
 	}
 	for (i = 0; i < a->threads; i++) {
 		err = pthread_create(&thread, NULL, *a->storm == 'f' ? fork_on :
-				     change_on, NULL);
+				     change_on, pages + i * PAGE);
 		if (err) {
 			cli_fail(err, "pthread_create");
 			return EXIT_ERROR;
