@@ -6,6 +6,22 @@
 
 #include "report.h"
 
+/* Requests whose time is not, or not all, attributed. */
+static void warn_attribution(json_t *list, const json_t *a)
+{
+	const char *status = json_string_value(json_object_get(a, "status"));
+	const char *reason = json_string_value(json_object_get(a, "reason"));
+
+	if (!status || !strcmp(status, "complete"))
+		return;
+	if (!strcmp(status, "none"))
+		json_array_append_new(list, json_sprintf("attribution: there is none: %s",
+							 reason ?: "for no known reason"));
+	else
+		json_array_append_new(list, json_string(
+			"attribution: incomplete, and what is missing is unattributed"));
+}
+
 /* Statuses of the loads: what is not valid is told beside its figures. */
 static json_t *warnings_json(const struct group *g)
 {
@@ -13,12 +29,7 @@ static json_t *warnings_json(const struct group *g)
 	size_t i, k;
 
 	for (i = 0; i < g->runs; i++) {
-		const char *a = json_string_value(json_object_get(
-			json_object_get(g->cell[i], "attribution"), "status"));
-
-		if (a && strcmp(a, "complete"))
-			json_array_append_new(list, json_string(
-				"attribution: records were lost, and what they would have told is unattributed"));
+		warn_attribution(list, json_object_get(g->cell[i], "attribution"));
 		if (!strcmp(g->run[i].status, "valid"))
 			continue;
 		json_array_foreach(json_object_get(g->run[i].doc, "reasons"), k, reason)

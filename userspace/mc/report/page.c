@@ -375,7 +375,8 @@ static void warnings(struct page *w)
 		for (k = 0; k < n; k++) {
 			if (!begun)
 				fputs("<section id=\"warnings\"><h2>Take care</h2><p>Runs of which a gate failed: "
-				      "their figures may be those of the client or the machine.</p><div class=\"wide\"><table>\n", w->f);
+				      "their figures may be those of the client or the machine. And those "
+				      "of which not all could be told that was asked.</p><div class=\"wide\"><table>\n", w->f);
 			begun = true;
 			fputs("<tr><td>", w->f);
 			text(w, "cells/%zu/label", i);

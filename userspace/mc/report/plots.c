@@ -523,6 +523,17 @@ static void stack(struct panels *p, json_t *panel, const json_t *cell,
 	json_decref(sums);
 }
 
+static bool is_attributed(const json_t *cell)
+{
+	const json_t *run;
+	size_t i;
+
+	json_array_foreach(json_object_get(cell, "attribution"), i, run)
+		if (json_object_get(run, "outliers"))
+			return true;
+	return false;
+}
+
 /* Where the time of slow requests went, beside that of normal ones. */
 static json_t *attribution_figure(const struct study_results *r,
 				  const json_t *cells, const bool varied[AXES])
@@ -538,7 +549,7 @@ static json_t *attribution_figure(const struct study_results *r,
 	for (i = 0; i < r->groups; i++) {
 		const json_t *cell = json_array_get(cells, i);
 
-		if (!json_array_size(json_object_get(cell, "attribution")))
+		if (!is_attributed(cell))
 			continue;
 		group_label(r->group + i, varied, NULL, label, sizeof(label));
 		snprintf(name, sizeof(name), "%s: outliers", label);

@@ -252,12 +252,12 @@ static int run_all(struct work *w)
 	return 0;
 }
 
-/* What the load attributed; null if that was not to be had. */
+/* What the load attributed, or why it could not; null if it was not asked to. */
 static json_t *attribution(const struct work *w)
 {
 	json_t *a = json_object_get(w->result, "attribution");
 
-	return json_object_get(a, "outliers") ? a : NULL;
+	return json_is_object(a) ? a : NULL;
 }
 
 static json_t *result_json(const struct work *w)
