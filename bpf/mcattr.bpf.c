@@ -51,18 +51,11 @@ struct {
 	__type(value, u8);
 } ports SEC(".maps");
 
-/* What a server's thread is at: since when, 0: not. */
-struct thread {
-	u64 fault;
-	u64 lock;
-	u64 lock_type;
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, THREADS);
 	__type(key, u32);
-	__type(value, struct thread);
+	__type(value, struct attr_thread);
 } threads SEC(".maps");
 
 /* Operations of the module under way, anybody's. */
@@ -102,12 +95,12 @@ static u32 current_tid(void)
 	return (u32)bpf_get_current_pid_tgid();
 }
 
-static struct thread *thread_of(u32 tid)
+static struct attr_thread *thread_of(u32 tid)
 {
 	return tid ? bpf_map_lookup_elem(&threads, &tid) : NULL;
 }
 
-static struct thread *current_thread(void)
+static struct attr_thread *current_thread(void)
 {
 	return recording ? thread_of(current_tid()) : NULL;
 }
@@ -146,8 +139,8 @@ static __always_inline void *reserve(struct attr_cpu *c, const u64 size)
 	return room;
 }
 
-/* Tells of what was lost before, if there is room again. */
-static bool has_room(struct attr_cpu *c, u64 now)
+/* Tells of what was lost before, until now, if there is room again. */
+static bool has_room(struct attr_cpu *c)
 {
 	struct attr_record *r;
 
@@ -156,7 +149,7 @@ static bool has_room(struct attr_cpu *c, u64 now)
 	r = reserve(c, sizeof(*r));
 	if (!r)
 		return false;
-	fill(r, ATTR_LOST, c->lost, now, 0, 0);
+	fill(r, ATTR_LOST, c->lost, bpf_ktime_get_ns(), 0, 0);
 	c->lost = 0;
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	return true;
@@ -170,7 +163,7 @@ static __noinline int send(u32 type, u64 start, u64 end, u32 tid, u64 what)
 	if (!c)
 		return 0;
 	c->seen = end;
-	if (has_room(c, end))
+	if (has_room(c))
 		r = reserve(c, sizeof(*r));
 	if (!r) {
 		lose(c, start);
@@ -209,7 +202,7 @@ static void send_slice(struct attr_cpu *c, struct task_struct *p, u8 flags, u64 
 {
 	struct attr_slice *s = NULL;
 
-	if (has_room(c, now))
+	if (has_room(c))
 		s = reserve(c, sizeof(*s));
 	if (!s) {
 		lose(c, c->since);
@@ -387,18 +380,30 @@ static __noinline int on_softirq_exit(u64 *args)
 
 /* What the threads of servers wait for */
 
+/* A fault whose end was not told is not one that lasts until now. */
+static void forget_fault(struct attr_thread *t)
+{
+	struct attr_cpu *c = this_cpu();
+
+	if (c && t->fault)
+		add(&c->missed, 1);
+	t->fault = 0;
+}
+
 static int fault_begin(void)
 {
-	struct thread *t = current_thread();
+	struct attr_thread *t = current_thread();
 
-	if (t)
-		t->fault = bpf_ktime_get_ns();
+	if (!t)
+		return 0;
+	forget_fault(t);
+	t->fault = bpf_ktime_get_ns();
 	return 0;
 }
 
 static int fault_end(void)
 {
-	struct thread *t = current_thread();
+	struct attr_thread *t = current_thread();
 
 	if (t && t->fault) {
 		send(ATTR_FAULT, t->fault, bpf_ktime_get_ns(), current_tid(), 0);
@@ -416,25 +421,35 @@ static u32 lock_type(u64 lock)
 	       ATTR_MMAP_LOCK : ATTR_LOCK;
 }
 
+/*
+ * While it waits for one lock, a thread waits for others: the first one counts. Ends of
+ * the ring's lock that the kernel leaves out, within on_contention_end(), are no loss:
+ * those that began and did not end here are known.
+ */
 static __noinline int on_contention_begin(u64 *args)
 {
-	struct thread *t = current_thread();
+	struct attr_thread *t = current_thread();
 	struct attr_cpu *c = this_cpu();
 
+	if (recording && c && c->busy)
+		add(&c->nested, 1);
 	if (!t || t->lock || !c || c->busy)
 		return 0;
 	t->lock_type = lock_type(args[0]);
+	t->lock_at = args[0];
 	t->lock = bpf_ktime_get_ns();
 	return 0;
 }
 
 static __noinline int on_contention_end(u64 *args)
 {
-	struct thread *t = current_thread();
+	struct attr_thread *t = current_thread();
 	struct attr_cpu *c = this_cpu();
 	u64 since;
 
-	if (!t || !t->lock || !c || c->busy)
+	if (recording && c && c->busy)
+		add(&c->nested, -1ULL);
+	if (!t || !t->lock || t->lock_at != args[0] || !c || c->busy)
 		return 0;
 	since = t->lock;
 	t->lock = 0;
@@ -520,8 +535,9 @@ static __noinline int on_tcp_packet(u64 *args)
 
 static __noinline int on_tcp_read(u64 *args)
 {
-	static const struct thread none;
+	static const struct attr_thread none;
 	u32 tid = current_tid(), which;
+	struct attr_thread *t;
 	bool of_server;
 
 	if (!active)
@@ -529,24 +545,44 @@ static __noinline int on_tcp_read(u64 *args)
 	which = connection((struct sock *)args[0], &of_server);
 	if (!which || !of_server)
 		return 0;
-	if (!thread_of(tid) && bpf_map_update_elem(&threads, &tid, &none, BPF_ANY))
+	t = thread_of(tid);
+	if (t)
+		forget_fault(t);
+	else if (bpf_map_update_elem(&threads, &tid, &none, BPF_ANY))
 		add(&no_room, 1);
 	if (recording)
 		send_point(ATTR_RECV, tid, which);
 	return 0;
 }
 
+/* Bytes behind the headers; 0: none, as in a mere acknowledgement. */
+static u32 payload(struct sk_buff *skb)
+{
+	u32 tcp = BPF_CORE_READ(skb, transport_header);
+	u8 *head = BPF_CORE_READ(skb, head), words = 0;
+	u32 before = tcp - (u32)(BPF_CORE_READ(skb, data) - head);
+	u32 len = BPF_CORE_READ(skb, len);
+
+	/* In the 13th byte: how many words of 4 bytes TCP's header has. */
+	bpf_probe_read_kernel(&words, sizeof(words), head + tcp + 12);
+	before += (words >> 4) * 4;
+	return len > before ? len - before : 0;
+}
+
+/* In a softirq it is sent for whoever was interrupted: nobody knows of that. */
 static __noinline int on_transmit(u64 *args)
 {
-	struct sock *sk = BPF_CORE_READ((struct sk_buff *)args[0], sk);
+	struct sk_buff *skb = (struct sk_buff *)args[0];
+	struct sock *sk = BPF_CORE_READ(skb, sk);
+	struct attr_cpu *c = this_cpu();
 	bool of_server;
 	u32 which;
 
-	if (!recording || !sk)
+	if (!recording || !sk || !c)
 		return 0;
 	which = connection(sk, &of_server);
-	if (which && of_server)
-		send_point(ATTR_SEND, current_tid(), which);
+	if (which && of_server && payload(skb))
+		send_point(ATTR_SEND, c->softirq ? 0 : current_tid(), which);
 	return 0;
 }
 

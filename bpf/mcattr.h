@@ -87,6 +87,8 @@ struct attr_slice {
  * @seen: when it was last seen to work
  * @losses: records lost
  * @orphans: ends without a begin
+ * @missed: page faults whose end was not told
+ * @nested: waits for a lock that began while @busy, and whose end was not told
  * @busy: a record is being made
  * @watched: a server ran here
  * @flushed: the IPI flushes the TLB
@@ -101,6 +103,8 @@ struct attr_cpu {
 	__u64 seen;
 	__u64 losses;
 	__u64 orphans;
+	__u64 missed;
+	__u64 nested;
 	__u64 busy;
 	__u32 tid;
 	__u32 vector;
@@ -109,6 +113,19 @@ struct attr_cpu {
 	__u8 flushed;
 	__u8 ticked;
 	__u8 irqs;
+};
+
+/**
+ * struct attr_thread - what a thread of a server is at
+ * @fault: since when it handles a page fault; 0: it does not
+ * @lock: since when it waits for the lock at @lock_at; 0: it does not
+ * @lock_type: ATTR_MMAP_LOCK or ATTR_LOCK
+ */
+struct attr_thread {
+	__u64 fault;
+	__u64 lock;
+	__u64 lock_type;
+	__u64 lock_at;
 };
 
 #endif /* BRUMM_MCATTR_H */

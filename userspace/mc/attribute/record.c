@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,9 +17,12 @@
 #include "record.h"
 
 #define RING_BYTES	(16u << 20)
-#define MOST_RECORDS	(16ull << 20)
+#define MOST_RECORDS	(4ull << 20)
 #define LINKS		80
 #define FETCH_NS	20000000
+/* How often it is looked in the end whether a record that was begun is there. */
+#define LAST_LOOKS	100
+#define LOOK_NS		1000000
 
 /* The order matters: the first costs least, and tells most. */
 static const struct way {
@@ -59,6 +63,8 @@ static const struct {
  * struct recorder - what is attached, and what came
  * @way: how
  * @missing: names of parts, as keys
+ * @positions: two pages of the ring, which begin with how far it was read and written
+ * @nested: events that the kernel left out, and that are no loss
  * @fetcher: gets the records while all runs
  * @stop: tells it to end
  */
@@ -69,9 +75,10 @@ struct recorder {
 	unsigned int nr_links;
 	json_t *missing;
 	struct ring_buffer *ring;
+	char *positions;
 	struct events events;
 	struct recorder_losses losses;
-	uint64_t missed;
+	uint64_t missed, nested;
 	pthread_t fetcher;
 	bool fetching, stop;
 };
@@ -317,14 +324,23 @@ static void *fetch(void *arg)
 	return NULL;
 }
 
+static size_t positions_size(void)
+{
+	return 2 * (size_t)sysconf(_SC_PAGESIZE);
+}
+
 int recorder_start(struct recorder *r)
 {
-	int err;
+	int err, fd = bpf_map__fd(r->skel->maps.ring);
 
-	r->ring = ring_buffer__new(bpf_map__fd(r->skel->maps.ring), on_record, r,
-				   NULL);
+	r->ring = ring_buffer__new(fd, on_record, r, NULL);
 	if (!r->ring)
 		return -errno;
+	r->positions = mmap(NULL, positions_size(), PROT_READ, MAP_SHARED, fd, 0);
+	if (r->positions == MAP_FAILED) {
+		r->positions = NULL;
+		return -errno;
+	}
 	r->missed = loader_missed(r->skel->obj);
 	err = -pthread_create(&r->fetcher, NULL, fetch, r);
 	if (err)
@@ -332,6 +348,30 @@ int recorder_start(struct recorder *r)
 	r->fetching = true;
 	__atomic_store_n(&r->skel->bss->recording, true, __ATOMIC_SEQ_CST);
 	return 0;
+}
+
+static bool is_empty(const struct recorder *r)
+{
+	const uint64_t *read = (const uint64_t *)r->positions;
+	const uint64_t *written = (const uint64_t *)(r->positions + positions_size() / 2);
+
+	return __atomic_load_n(read, __ATOMIC_ACQUIRE) ==
+	       __atomic_load_n(written, __ATOMIC_ACQUIRE);
+}
+
+/* What another CPU has not written to the end, yet, holds up all behind it. */
+static void fetch_last(struct recorder *r)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	unsigned int i;
+
+	for (i = 0; i < LAST_LOOKS; i++) {
+		ring_buffer__consume(r->ring);
+		if (is_empty(r))
+			return;
+		nanosleep(&pause, NULL);
+	}
+	r->losses.ring++;
 }
 
 /* What still ran on a CPU in the end. */
@@ -343,13 +383,14 @@ static void end_slice(struct recorder *r, unsigned int cpu, const struct attr_cp
 		       .cpu = (uint16_t)cpu, .type = ATTR_SLICE },
 		.exits = c->exits,
 	};
-	char path[64], state[32];
+	struct attr_thread state;
+	char path[64];
 	FILE *f;
 
 	if (!c->watched || !c->tid || !c->since || c->since >= now)
 		return;
 	if (!bpf_map__lookup_elem(r->skel->maps.threads, &s.r.tid, sizeof(s.r.tid),
-				  state, bpf_map__value_size(r->skel->maps.threads), 0))
+				  &state, sizeof(state), 0))
 		s.r.flags = ATTR_SERVER;
 	snprintf(path, sizeof(path), "/proc/%u/comm", c->tid);
 	f = fopen(path, "re");
@@ -358,6 +399,33 @@ static void end_slice(struct recorder *r, unsigned int cpu, const struct attr_cp
 	if (f)
 		fclose(f);
 	events_add(&r->events, &s.r, sizeof(s));
+}
+
+/* What a thread was still at. */
+static void end_thread(struct recorder *r, uint32_t tid, uint64_t since,
+		       unsigned int type, uint64_t now)
+{
+	struct attr_record record = {
+		.start = since, .end = now, .tid = tid, .type = (uint8_t)type,
+	};
+
+	if (since && since < now)
+		events_add(&r->events, &record, sizeof(record));
+}
+
+static void end_threads(struct recorder *r, uint64_t now)
+{
+	const struct bpf_map *map = r->skel->maps.threads;
+	uint32_t tid, *last = NULL;
+	struct attr_thread t;
+
+	while (!bpf_map__get_next_key(map, last, &tid, sizeof(tid))) {
+		last = &tid;
+		if (bpf_map__lookup_elem(map, &tid, sizeof(tid), &t, sizeof(t), 0))
+			continue;
+		end_thread(r, tid, t.fault, ATTR_FAULT, now);
+		end_thread(r, tid, t.lock, (unsigned int)t.lock_type, now);
+	}
 }
 
 static void end_cpus(struct recorder *r, uint64_t now)
@@ -381,12 +449,16 @@ static void end_cpus(struct recorder *r, uint64_t now)
 			events_add(&r->events, &lost, sizeof(lost));
 		r->losses.ring += c[i].losses;
 		r->losses.orphans += c[i].orphans;
+		r->losses.missed += c[i].missed;
+		r->nested += c[i].nested;
 	}
 	free(c);
 }
 
 void recorder_stop(struct recorder *r)
 {
+	uint64_t missed, now;
+
 	if (!r->fetching)
 		return;
 	/* Detaching can take long on a busy machine: that is for the end. */
@@ -395,9 +467,12 @@ void recorder_stop(struct recorder *r)
 	__atomic_store_n(&r->stop, true, __ATOMIC_RELEASE);
 	pthread_join(r->fetcher, NULL);
 	r->fetching = false;
-	ring_buffer__consume(r->ring);
-	end_cpus(r, cli_now());
-	r->losses.missed = loader_missed(r->skel->obj) - r->missed;
+	fetch_last(r);
+	now = cli_now();
+	end_cpus(r, now);
+	end_threads(r, now);
+	missed = loader_missed(r->skel->obj) - r->missed;
+	r->losses.missed += missed > r->nested ? missed - r->nested : 0;
 	r->losses.threads = r->skel->bss->no_room;
 	r->losses.memory = r->events.refused;
 	events_sort(&r->events);
@@ -409,6 +484,8 @@ void recorder_close(struct recorder *r)
 		return;
 	recorder_stop(r);
 	ring_buffer__free(r->ring);
+	if (r->positions)
+		munmap(r->positions, positions_size());
 	detach(r);
 	mcattr_bpf__destroy(r->skel);
 	events_free(&r->events);

@@ -15,7 +15,7 @@ extern const char *const recorder_ways[];
  * @port: of the servers, @ports of them
  * @ring: room for what was not fetched yet, bytes, a power of two; 0: 16 MiB
  * @way: of recorder_ways; NULL: the first that works
- * @most: records to be kept; 0: 16 million
+ * @most: records to be kept; 0: 4 Mi
  */
 struct recorder_options {
 	const uint16_t *port;
