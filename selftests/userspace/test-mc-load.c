@@ -5,8 +5,12 @@
  */
 #define _GNU_SOURCE
 #include <math.h>
+#include <netinet/in.h>
+#include <poll.h>
 
 #include "common.h"
+#include "../../userspace/brumm/cli.h"
+#include "../../userspace/mc/load/conn.h"
 #include "../../userspace/mc/load/gates.h"
 #include "../../userspace/mc/load/keys.h"
 #include "../../userspace/mc/load/proto.h"
@@ -484,6 +488,7 @@ static void legs_and_copies_are_merged(void **state)
 			  .copies = 2 };
 	struct window window = { 1000, 2 * NSEC, 2 * NSEC };
 	struct config c = plain_config();
+	struct decision d;
 	struct counts n;
 
 	(void)state;
@@ -502,6 +507,75 @@ static void legs_and_copies_are_merged(void **state)
 	assert_int_equal(n.won, 1);
 	assert_int_equal(n.sent, 5);
 	counts_free(&n);
+	/* Decided by the second copy of the second leg. */
+	d = request_decision(&p, 0);
+	assert_true(d.answered);
+	assert_int_equal(d.intended, 1000);
+	assert_int_equal(d.first, 2000);
+	assert_int_equal(d.sent, 20000);
+	assert_int_equal(d.received, 201000);
+	assert_int_equal(d.connection, 0);
+	/* By the first, and only one. */
+	d = request_decision(&p, 1);
+	assert_false(d.answered);
+	assert_int_equal(d.first, 2000);
+	assert_int_equal(d.sent, 2000);
+	assert_int_equal(d.connection, 1);
+}
+
+/* It comes up at 100, and after it was lost again at 200, by another port. */
+static void a_connection_was_another_one(void **state)
+{
+	struct conn_name name[] = { { 100, 4000 }, { 200, 4001 } };
+	struct conn c = { .fd = -1, .name = name, .names = 2 }, none = { .fd = -1 };
+
+	(void)state;
+	assert_int_equal(conn_port_at(&c, 99), 0);
+	assert_int_equal(conn_port_at(&c, 100), 4000);
+	assert_int_equal(conn_port_at(&c, 199), 4000);
+	assert_int_equal(conn_port_at(&c, 200), 4001);
+	assert_int_equal(conn_port_at(&c, UINT64_MAX), 4001);
+	assert_int_equal(conn_port_at(&none, 100), 0);
+}
+
+/* Connected twice to a socket that we hear at: each time by the port that it sees. */
+static void a_connection_remembers_its_ports(void **state)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET }, seen;
+	struct server server = { .transport = TRANSPORT_TCP, .len = sizeof(at) };
+	struct conn c = { .fd = -1, .server = &server };
+	struct pollfd p = { .events = POLLOUT };
+	socklen_t len = sizeof(at);
+	int heard = socket(AF_INET, SOCK_STREAM, 0), fd;
+	uint64_t before = cli_now();
+	size_t i;
+
+	(void)state;
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(heard, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(listen(heard, 2), 0);
+	assert_int_equal(getsockname(heard, (struct sockaddr *)&at, &len), 0);
+	memcpy(&server.addr, &at, sizeof(at));
+	assert_int_equal(server_port(&server), ntohs(at.sin_port));
+	for (i = 1; i <= 2; i++) {
+		assert_int_equal(conn_open(&c), 0);
+		p.fd = c.fd;
+		if (c.state == CONN_CONNECTING) {
+			assert_int_equal(poll(&p, 1, 10000), 1);
+			assert_int_equal(conn_opened(&c), 0);
+		}
+		len = sizeof(seen);
+		fd = accept(heard, (struct sockaddr *)&seen, &len);
+		assert_true(fd >= 0);
+		assert_int_equal(c.names, i);
+		assert_int_equal(conn_port_at(&c, cli_now()), ntohs(seen.sin_port));
+		conn_close(&c);
+		close(fd);
+	}
+	assert_int_equal(conn_port_at(&c, before - 1), 0);
+	assert_int_equal(conn_port_at(&c, c.name[1].since - 1), c.name[0].port);
+	conn_free(&c);
+	close(heard);
 }
 
 /* ---- gates --------------------------------------------------------------- */
@@ -649,6 +723,8 @@ int main(void)
 		cmocka_unit_test(keys_of_a_get_are_of_one_server),
 		cmocka_unit_test(outcomes_are_counted),
 		cmocka_unit_test(legs_and_copies_are_merged),
+		cmocka_unit_test(a_connection_was_another_one),
+		cmocka_unit_test(a_connection_remembers_its_ports),
 		cmocka_unit_test(every_gate_can_fail),
 		cmocka_unit_test(short_windows_fail),
 		cmocka_unit_test(what_is_unknown_fails_nothing),

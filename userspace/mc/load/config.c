@@ -261,9 +261,16 @@ static void check_udp(struct argp_state *state, const struct config *c)
 	}
 }
 
+/* Connections are told apart by their ports. */
+static bool is_alike(const struct server *a, const struct server *b)
+{
+	return server_port(a) == server_port(b) &&
+	       (a->len != b->len || memcmp(&a->addr, &b->addr, a->len));
+}
+
 static void check_attribute(struct argp_state *state, const struct config *c)
 {
-	unsigned int i;
+	unsigned int i, k;
 
 	if (!c->attribute && (c->attribute_log || c->attribute_ring || c->attribute_way))
 		argp_error(state, "--attribute=TIME: of requests that take longer than what?");
@@ -272,6 +279,11 @@ static void check_attribute(struct argp_state *state, const struct config *c)
 	for (i = 0; i < c->servers && c->attribute; i++)
 		if (c->server[i].transport != TRANSPORT_TCP)
 			argp_error(state, "--attribute follows requests by TCP only");
+	for (i = 0; i < c->servers && c->attribute; i++)
+		for (k = 0; k < i; k++)
+			if (is_alike(&c->server[i], &c->server[k]))
+				argp_error(state, "--attribute tells servers apart by their ports: %s and %s have the same",
+					   c->server[k].name, c->server[i].name);
 }
 
 static void check(struct argp_state *state, struct config *c)

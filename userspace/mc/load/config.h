@@ -78,6 +78,8 @@ void config_parse(struct config *c, int argc, char **argv);
 
 /* "tcp:HOST:PORT" and the like, resolved; says what is wrong, -EINVAL. */
 int server_parse(const char *text, struct server *s);
+/* Of TCP or UDP. */
+uint16_t server_port(const struct server *s);
 
 /* For results; NULL: no memory. @hedge_ns: after how long, as it was used. */
 json_t *config_json(const struct config *c, uint64_t hedge_ns, uint64_t spin_ns);

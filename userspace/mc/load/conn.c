@@ -7,10 +7,27 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../brumm/cli.h"
 #include "conn.h"
 
 #define FIRST_RING	64
 #define FIRST_BUFFER	16384
+
+/* It can be sent by from now on; what was sent is looked up by when that was. */
+static void up(struct conn *c)
+{
+	struct conn_name *more;
+
+	c->state = CONN_UP;
+	more = reallocarray(c->name, c->names + 1, sizeof(*more));
+	/* Or no name at all may be believed. */
+	if (!more) {
+		c->names = 0;
+		return;
+	}
+	c->name = more;
+	c->name[c->names++] = (struct conn_name){ cli_now(), (uint16_t)conn_port(c) };
+}
 
 int conn_open(struct conn *c)
 {
@@ -31,7 +48,7 @@ int conn_open(struct conn *c)
 		conn_close(c);
 		return one;
 	}
-	c->state = CONN_UP;
+	up(c);
 	return 0;
 }
 
@@ -44,7 +61,7 @@ int conn_opened(struct conn *c)
 		err = errno;
 	if (err)
 		return -err;
-	c->state = CONN_UP;
+	up(c);
 	return 0;
 }
 
@@ -67,6 +84,7 @@ void conn_free(struct conn *c)
 	free(c->in.data);
 	free(c->ring);
 	free(c->slot);
+	free(c->name);
 }
 
 unsigned int conn_port(const struct conn *c)
@@ -81,6 +99,15 @@ unsigned int conn_port(const struct conn *c)
 	if (a.ss_family == AF_INET6)
 		return ntohs(((struct sockaddr_in6 *)&a)->sin6_port);
 	return 0;
+}
+
+unsigned int conn_port_at(const struct conn *c, uint64_t at)
+{
+	size_t i = c->names;
+
+	while (i && c->name[i - 1].since > at)
+		i--;
+	return i ? c->name[i - 1].port : 0;
 }
 
 char *buffer_room(struct buffer *b, size_t bytes)

@@ -26,6 +26,12 @@ enum conn_state {
 	CONN_UP,
 };
 
+/* Port of this end since then; 0: not known, or none. */
+struct conn_name {
+	uint64_t since;
+	uint16_t port;
+};
+
 /**
  * struct conn - one connection
  * @server: that it goes to
@@ -41,6 +47,7 @@ enum conn_state {
  * @part: packets of an answer in several that have come; of @part_number
  * @retry: when to connect again
  * @lost: how often it was lost
+ * @name: its ports, @names of them, one for each time it came up
  * @want_out: waits until it can be written to
  */
 struct conn {
@@ -56,6 +63,8 @@ struct conn {
 	uint16_t number, part_number, part;
 	uint64_t retry;
 	unsigned int lost;
+	struct conn_name *name;
+	size_t names;
 };
 
 /* Begins to connect; -errno. In CONN_CONNECTING, EPOLLOUT tells when to go on. */
@@ -68,6 +77,8 @@ void conn_free(struct conn *c);
 
 /* Port of this end, 0: none. */
 unsigned int conn_port(const struct conn *c);
+/* Of what was sent at @at, by the connection that there was then. */
+unsigned int conn_port_at(const struct conn *c, uint64_t at);
 
 /* Makes room at the end; NULL: no memory. */
 char *buffer_room(struct buffer *b, size_t bytes);

@@ -82,6 +82,13 @@ static int parse_inet(const char *text, enum transport transport,
 	return 0;
 }
 
+uint16_t server_port(const struct server *s)
+{
+	if (s->addr.ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)&s->addr)->sin6_port);
+	return ntohs(((const struct sockaddr_in *)&s->addr)->sin_port);
+}
+
 int server_parse(const char *text, struct server *s)
 {
 	if (!strncmp(text, "unix:", 5))

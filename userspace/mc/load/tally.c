@@ -121,7 +121,9 @@ struct decision request_decision(const struct plan *p, uint32_t request)
 	const struct copy *copy = leg_copy(p, request, e.leg);
 
 	return (struct decision){
-		.intended = e.intended, .sent = copy->sent,
+		.intended = e.intended,
+		.first = p->copy[plan_copy(p, request, e.leg)].sent,
+		.sent = copy->sent,
 		.received = e.received, .connection = copy->connection,
 		.answered = e.outcome == OUTCOME_ANSWERED,
 	};

@@ -74,13 +74,14 @@ void counts_free(struct counts *n);
 
 /**
  * struct decision - of a request, by the leg and copy that decided when it was over
+ * @first: when the first copy of that leg was sent; 0: never
  * @sent: that copy; 0: never
  * @received: when it was answered, or given up on
  * @connection: that it went by, of the thread
  * @answered: the request was
  */
 struct decision {
-	uint64_t intended, sent, received;
+	uint64_t intended, first, sent, received;
 	uint16_t connection;
 	bool answered;
 };
