@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common.h"
+#include "../../userspace/mc/attribute/list.h"
 #include "../../userspace/mc/attribute/side.h"
 
 #define SERVER		100u
@@ -249,6 +250,74 @@ static void it_was_given_up(void **state)
 	       IS(WAKE_UP) = 10, IS(RUN_QUEUE) = 3290);
 }
 
+/*
+ * Sent as a second copy, at 1100, after the first one, at 1030, was not answered. The
+ * same server, to be short.
+ */
+static void a_second_copy_is_faster(void **state)
+{
+	struct leg l = leg;
+	struct events e;
+
+	(void)state;
+	l.first = 1030;
+	simple(&e, ATTR_SLEEPS);
+	EXPECT(&e, &l, KNOWN_ALL, IS(CLIENT_LAG) = 30, IS(HEDGE) = 70, IS(NETWORK) = 100,
+	       IS(WAKE_UP) = 3800, IS(SERVER) = 300, IS(SEND) = 50,
+	       IS(CLIENT_RECEIVE) = 150);
+}
+
+/* Another connection's request, read at 5020, is not answered before ours is read. */
+static void it_is_at_another_request(void **state)
+{
+	struct leg l = leg;
+	struct events e;
+
+	(void)state;
+	simple(&e, ATTR_SLEEPS);
+	record(&e, ATTR_RECV, 5020, 5020, SERVER, 0, OTHER_PORTS);
+	EXPECT(&e, &leg, KNOWN_ALL, IS(CLIENT_LAG) = 100, IS(NETWORK) = 100,
+	       IS(WAKE_UP) = 3800, IS(QUEUE) = 50, IS(SERVER) = 250, IS(SEND) = 50,
+	       IS(CLIENT_RECEIVE) = 150);
+	/* And for so long that ours is given up on: since before ours came. */
+	l.answered = false;
+	begin(&e);
+	slice(&e, 900, 9000, SERVER, 0, ATTR_SERVER | ATTR_SLEEPS, "memcached", 0);
+	record(&e, ATTR_RECV, 950, 950, SERVER, 0, OTHER_PORTS);
+	record(&e, ATTR_ARRIVE, 1200, 1200, 300, 1, PORTS);
+	record(&e, ATTR_RECV, 8000, 8000, SERVER, 0, PORTS);
+	EXPECT(&e, &l, KNOWN_ALL, IS(CLIENT_LAG) = 100, IS(NETWORK) = 100,
+	       IS(QUEUE) = 4300);
+}
+
+/*
+ * The server gets on its CPU for 1 of 10 ns, 200,000 times, and another one for the
+ * rest: each run is set, and painted, without a look at all before.
+ */
+static void many_runs(void **state)
+{
+	const uint64_t n = 200000, end = 1200 + 10 * n;
+	struct leg l = leg;
+	struct events e;
+	uint64_t at;
+
+	(void)state;
+	l.received = end;
+	l.answered = false;
+	begin(&e);
+	record(&e, ATTR_ARRIVE, 1200, 1200, 300, 1, PORTS);
+	record(&e, ATTR_RECV, 1200, 1200, SERVER, 0, PORTS);
+	for (at = 1200; at < end; at += 10) {
+		uint32_t who = SPINNER + (uint32_t)(at / 10 % 3);
+
+		slice(&e, at, at + 1, SERVER, 0, ATTR_SERVER | ATTR_RUNNABLE, "memcached", 0);
+		slice(&e, at + 1, at + 10, who, 0, ATTR_RUNNABLE, "spin", 0);
+	}
+	record(&e, ATTR_BRUMM, 2002, 2005, SPINNER + 200 % 3, 0, 0);
+	EXPECT(&e, &l, KNOWN_ALL, IS(CLIENT_LAG) = 100, IS(NETWORK) = 100,
+	       IS(SERVER) = n, IS(RUN_QUEUE) = 9 * n - 3, IS(BRUMM) = 3);
+}
+
 static void what_is_not_known(void **state)
 {
 	struct leg l = leg;
@@ -396,13 +465,15 @@ static void layer_some(struct canvas *c, struct point *p)
 	struct layer l = { .part = draw(PARTS), .over = (unsigned int)random(),
 			   .by_cpu = draw(2), .by_tid = draw(2) };
 	struct span s[20] = { 0 };
+	bool apart = draw(2);
 	size_t n = draw(20), i;
 	uint64_t at = 0;
 
-	/* In order, and one after the other, as those of a CPU are. */
+	/* In order; one after the other, as those of a CPU are, or not. */
 	for (i = 0; i < n; i++) {
 		s[i].start = at + draw(20);
-		s[i].end = at = s[i].start + draw(30);
+		s[i].end = s[i].start + draw(30);
+		at = apart ? s[i].end : s[i].start;
 		s[i].cpu = (uint16_t)draw(2);
 		s[i].tid = draw(2);
 	}
@@ -433,6 +504,64 @@ static void layers_as_points(void **state)
 	canvas_free(&c);
 }
 
+/* ---- the list ----------------------------------------------------------------- */
+
+static const char *read_file(const char *path, char *text, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	size_t n;
+
+	assert_non_null(f);
+	n = fread(text, 1, size - 1, f);
+	text[n] = 0;
+	fclose(f);
+	return text;
+}
+
+/* By the name of the list that is not whole, there is a link to what is not ours. */
+static void the_list_follows_no_link(void **state)
+{
+	char dir[] = "/tmp/test-mc-attribute-XXXXXX";
+	char path[64], temp[64], other[64], text[4096];
+	struct request_list *l;
+	struct canvas c = { 0 };
+	struct finding f;
+	struct events e;
+	FILE *made;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/list", dir);
+	snprintf(temp, sizeof(temp), "%s/list.new", dir);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	made = fopen(other, "we");
+	assert_non_null(made);
+	fputs("untouched", made);
+	fclose(made);
+	assert_int_equal(symlink(other, temp), 0);
+	simple(&e, ATTR_SLEEPS);
+	events_sort(&e);
+	explain(&e, &leg, &c, &f);
+	assert_int_equal(list_open(&l, path, &e), 0);
+	list_add(l, true, 17, &leg, &f, &c);
+	assert_int_equal(list_close(l, true), 0);
+	assert_string_equal(read_file(other, text, sizeof(text)), "untouched");
+	assert_non_null(strstr(read_file(path, text, sizeof(text)),
+			       "\n17,outlier,all,1000,1100,1200,5050,5350,5500,11211,40000,100,0,"));
+	/* What is not to be kept leaves nothing, and what was there stays. */
+	assert_int_equal(list_open(&l, path, &e), 0);
+	assert_int_equal(list_close(l, false), 0);
+	assert_non_null(strstr(read_file(path, text, sizeof(text)), "\n17,"));
+	assert_int_equal(access(temp, F_OK), -1);
+	snprintf(temp, sizeof(temp), "%s/none/list", dir);
+	assert_int_equal(list_open(&l, temp, &e), -ENOENT);
+	unlink(path);
+	unlink(other);
+	rmdir(dir);
+	canvas_free(&c);
+	events_free(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,10 +573,14 @@ int main(void)
 		cmocka_unit_test(within_its_own_work),
 		cmocka_unit_test(it_blocks),
 		cmocka_unit_test(it_was_given_up),
+		cmocka_unit_test(a_second_copy_is_faster),
+		cmocka_unit_test(it_is_at_another_request),
+		cmocka_unit_test(many_runs),
 		cmocka_unit_test(what_is_not_known),
 		cmocka_unit_test(no_room_for_records),
 		cmocka_unit_test(who_it_was),
 		cmocka_unit_test(layers_as_points),
+		cmocka_unit_test(the_list_follows_no_link),
 	};
 
 	return RUN_TAP("mc-attribute", tests);

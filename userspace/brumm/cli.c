@@ -53,11 +53,12 @@ void cli_fail(int err, const char *fmt, ...)
 		strerrorname_np(err < 0 ? -err : err) ?: "?");
 }
 
-static volatile sig_atomic_t caught;
+static volatile sig_atomic_t caught, times;
 
 static void on_signal(int sig)
 {
 	caught = sig;
+	times++;
 }
 
 void cli_catch_signals(void)
@@ -77,6 +78,11 @@ void cli_catch_signals(void)
 int cli_signal(void)
 {
 	return caught;
+}
+
+unsigned int cli_signals(void)
+{
+	return (unsigned int)times;
 }
 
 bool cli_fancy(FILE *f)

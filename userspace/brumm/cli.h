@@ -87,6 +87,8 @@ void cli_fail(int err, const char *fmt, ...)
 /* Of SIGINT, SIGTERM and SIGHUP: the signal, or 0. System calls return. */
 void cli_catch_signals(void);
 int cli_signal(void);
+/* How many came. */
+unsigned int cli_signals(void);
 
 /* May colours and a redrawn screen be used on @f? */
 bool cli_fancy(FILE *f);

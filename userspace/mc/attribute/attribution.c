@@ -13,36 +13,32 @@
 #include "record.h"
 #include "side.h"
 
-/* Normal requests that are looked at, drawn from all. */
+/* Requests that are looked at, drawn from all. */
+#define OUTLIERS	10000
 #define NORMALS		1000
 
 /**
  * struct attribution - see attribution.h
  * @recorder: NULL: there is none, for the reason @why
- * @err: why there is none
  * @explained: the sides are there
+ * @interrupted: before all were looked at
+ * @unlisted: the list could not be written
+ * @nameless: of those that were looked at and sent, by which connection is not known
  */
 struct attribution {
 	const struct config *config;
 	struct recorder *recorder;
+	struct request_list *list;
 	char *why;
-	int err;
-	bool explained;
+	bool explained, interrupted, unlisted;
+	uint64_t nameless;
 	struct side outliers, normals;
 };
 
 /* ---- recording ------------------------------------------------------------ */
 
-static uint16_t port_of(const struct server *s)
-{
-	if (s->addr.ss_family == AF_INET6)
-		return ntohs(((const struct sockaddr_in6 *)&s->addr)->sin6_port);
-	return ntohs(((const struct sockaddr_in *)&s->addr)->sin_port);
-}
-
 static void cannot(struct attribution *a, int err)
 {
-	a->err = err;
 	if (!a->why)
 		a->why = strdup(strerror(-err));
 	if (err == -EPERM)
@@ -51,7 +47,7 @@ static void cannot(struct attribution *a, int err)
 		cli_error("cannot attribute: %s", a->why ?: strerror(-err));
 }
 
-struct attribution *attribution_open(const struct config *c)
+int attribution_open(const struct config *c, struct attribution **out)
 {
 	struct recorder_options o = {
 		.ring = c->attribute_ring, .way = c->attribute_way,
@@ -61,22 +57,30 @@ struct attribution *attribution_open(const struct config *c)
 	unsigned int i;
 	int err;
 
+	*out = NULL;
 	if (!c->attribute)
-		return NULL;
+		return 0;
 	a = calloc(1, sizeof(*a));
 	if (!a) {
 		cli_fail(-ENOMEM, "cannot attribute");
-		return NULL;
+		return -ENOMEM;
 	}
+	*out = a;
 	a->config = c;
 	for (i = 0; i < c->servers; i++)
-		port[i] = port_of(&c->server[i]);
+		port[i] = server_port(&c->server[i]);
 	o.port = port;
 	o.ports = c->servers;
 	err = recorder_open(&o, &a->recorder, &a->why);
-	if (err)
+	if (err) {
 		cannot(a, err);
-	return a;
+		return 0;
+	}
+	/* Before there is a result to be lost. */
+	err = list_open(&a->list, c->attribute_log, recorder_events(a->recorder));
+	if (err)
+		cli_fail(err, "%s", c->attribute_log);
+	return err;
 }
 
 void attribution_start(struct attribution *a)
@@ -85,6 +89,8 @@ void attribution_start(struct attribution *a)
 
 	if (!err)
 		return;
+	list_close(a->list, false);
+	a->list = NULL;
 	recorder_close(a->recorder);
 	a->recorder = NULL;
 	cannot(a, err);
@@ -100,6 +106,7 @@ void attribution_close(struct attribution *a)
 {
 	if (!a)
 		return;
+	list_close(a->list, false);
 	recorder_close(a->recorder);
 	side_free(&a->outliers);
 	side_free(&a->normals);
@@ -116,17 +123,26 @@ struct place {
 };
 
 /**
+ * struct sample - of requests, each of which has the same chance to be in it
+ * @place: there is room for @most, and @n are there, out of @of
+ */
+struct sample {
+	struct place *place;
+	size_t most, n, of;
+};
+
+/**
  * struct work - on all requests
- * @normal: places of the sample, @normals of them, out of @seen
+ * @signals: came before
  */
 struct work {
 	struct attribution *a;
 	const struct window *window;
 	struct canvas canvas;
-	struct request_list *list;
 	gsl_rng *rng;
-	struct place normal[NORMALS];
-	size_t normals, seen;
+	unsigned int signals;
+	struct place outlier[OUTLIERS], normal[NORMALS];
+	struct sample outliers, normals;
 };
 
 static struct leg leg_of(const struct work *k, struct place p, struct decision *d)
@@ -142,20 +158,21 @@ static struct leg leg_of(const struct work *k, struct place p, struct decision *
 			.received = k->window->close, .connection = UINT16_MAX,
 		};
 	}
-	l = (struct leg){ .intended = d->intended, .sent = d->sent,
-			  .received = d->received, .answered = d->answered };
+	l = (struct leg){ .intended = d->intended, .first = d->first,
+			  .sent = d->sent, .received = d->received,
+			  .answered = d->answered };
 	if (l.received < l.intended)
 		l.received = l.intended;
 	if (l.sent && l.sent < l.intended)
 		l.sent = l.intended;
 	if (l.sent > l.received)
 		l.sent = l.received;
-	if (d->connection == UINT16_MAX)
+	if (d->connection == UINT16_MAX || !d->sent)
 		return l;
 	server = d->connection % k->a->config->servers;
-	port = conn_port(&p.w->conn[d->connection]);
+	port = conn_port_at(&p.w->conn[d->connection], d->sent);
 	if (port)
-		l.ports = ATTR_PORTS(port_of(&k->a->config->server[server]), port);
+		l.ports = ATTR_PORTS(server_port(&k->a->config->server[server]), port);
 	return l;
 }
 
@@ -165,93 +182,113 @@ static int look_at(struct work *k, struct place p, struct side *side)
 	struct leg l = leg_of(k, p, &d);
 	struct finding f;
 
+	k->a->nameless += l.sent && !l.ports;
 	explain(recorder_events(k->a->recorder), &l, &k->canvas, &f);
 	if (k->canvas.failed)
 		return -ENOMEM;
 	side_add(side, &k->canvas, &f);
-	list_add(k->list, side == &k->a->outliers,
+	list_add(k->a->list, side == &k->a->outliers,
 		 p.w->plan->request[p.i].number, &l, &f, &k->canvas);
 	return 0;
 }
 
-/* Every normal request has the same chance to be in the sample. */
-static void draw(struct work *k, struct place p)
+static void draw(struct work *k, struct sample *s, struct place p)
 {
 	unsigned long at;
 
-	if (k->seen++ < NORMALS) {
-		k->normal[k->normals++] = p;
+	if (s->of++ < s->most) {
+		s->place[s->n++] = p;
 		return;
 	}
-	at = gsl_rng_uniform_int(k->rng, k->seen);
-	if (at < NORMALS)
-		k->normal[at] = p;
+	at = gsl_rng_uniform_int(k->rng, s->of);
+	if (at < s->most)
+		s->place[at] = p;
 }
 
-static int look_at_thread(struct work *k, const struct worker *w)
+static void draw_from(struct work *k, const struct worker *w)
 {
 	const struct plan *plan = w->plan;
 	struct place p = { w, 0 };
 	struct decision d;
 	struct leg l;
-	int err = 0;
 
-	for (; !err && p.i < plan->n && plan->request[p.i].intended < k->window->end;
-	     p.i++) {
+	for (; p.i < plan->n && plan->request[p.i].intended < k->window->end; p.i++) {
 		l = leg_of(k, p, &d);
 		if (l.received - l.intended > k->a->config->attribute)
-			err = look_at(k, p, &k->a->outliers);
+			draw(k, &k->outliers, p);
 		else if (d.answered)
-			draw(k, p);
+			draw(k, &k->normals, p);
+	}
+}
+
+/* What was looked at when a signal comes is kept. */
+static int look_at_sample(struct work *k, const struct sample *s, struct side *side)
+{
+	size_t i;
+	int err = side_init(side, recorder_events(k->a->recorder));
+
+	side->of = s->of;
+	for (i = 0; !err && i < s->n; i++) {
+		if (cli_signals() != k->signals) {
+			k->a->interrupted = true;
+			break;
+		}
+		err = look_at(k, s->place[i], side);
 	}
 	return err;
 }
 
 static int look_at_all(struct work *k, const struct worker *w)
 {
-	const struct events *e = recorder_events(k->a->recorder);
-	int err = side_init(&k->a->outliers, e);
 	unsigned int t;
-	size_t i;
+	int err;
 
-	if (!err)
-		err = side_init(&k->a->normals, e);
-	for (t = 0; !err && t < k->a->config->threads; t++)
-		err = look_at_thread(k, &w[t]);
-	for (i = 0; !err && i < k->normals; i++)
-		err = look_at(k, k->normal[i], &k->a->normals);
+	for (t = 0; t < k->a->config->threads; t++)
+		draw_from(k, &w[t]);
+	err = look_at_sample(k, &k->outliers, &k->a->outliers);
+	return err ?: look_at_sample(k, &k->normals, &k->a->normals);
+}
+
+static int explain_all(struct attribution *a, const struct worker *w,
+		       const struct window *window)
+{
+	struct work *k = calloc(1, sizeof(*k));
+	int err = -ENOMEM;
+
+	if (!k)
+		return err;
+	k->a = a;
+	k->window = window;
+	k->signals = cli_signals();
+	k->outliers = (struct sample){ k->outlier, OUTLIERS, 0, 0 };
+	k->normals = (struct sample){ k->normal, NORMALS, 0, 0 };
+	k->rng = gsl_rng_alloc(gsl_rng_taus2);
+	if (k->rng) {
+		gsl_rng_set(k->rng, a->config->seed);
+		err = look_at_all(k, w);
+		gsl_rng_free(k->rng);
+	}
+	canvas_free(&k->canvas);
+	free(k);
 	return err;
 }
 
-int attribution_explain(struct attribution *a, const struct worker *w,
-			const struct window *window)
+void attribution_explain(struct attribution *a, const struct worker *w,
+			 const struct window *window)
 {
-	struct work *k;
-	int err, listed;
+	int err;
 
 	if (!a || !a->recorder)
-		return 0;
-	k = calloc(1, sizeof(*k));
-	if (!k)
-		return -ENOMEM;
-	k->a = a;
-	k->window = window;
-	k->rng = gsl_rng_alloc(gsl_rng_taus2);
-	if (k->rng)
-		gsl_rng_set(k->rng, a->config->seed);
-	err = k->rng ? list_open(&k->list, a->config->attribute_log,
-				 recorder_events(a->recorder)) : -ENOMEM;
-	if (!err)
-		err = look_at_all(k, w);
-	listed = list_close(k->list, !err);
+		return;
+	err = explain_all(a, w, window);
+	if (err)
+		cannot(a, err);
 	a->explained = !err;
-	if (err || listed)
-		cli_fail(err ?: listed, "%s", listed ? a->config->attribute_log :
-						      "cannot attribute");
-	gsl_rng_free(k->rng);
-	canvas_free(&k->canvas);
-	free(k);
-	return err ?: listed;
+	err = list_close(a->list, a->explained);
+	a->list = NULL;
+	a->unlisted = err;
+	if (err)
+		cli_fail(err, "%s", a->config->attribute_log);
 }
 
 /* ---- telling -------------------------------------------------------------- */
@@ -260,7 +297,8 @@ static bool is_complete(const struct attribution *a)
 {
 	struct recorder_losses l = recorder_losses(a->recorder);
 
-	return !l.ring && !l.memory && !l.missed && !l.orphans && !l.threads;
+	return !l.ring && !l.memory && !l.missed && !l.orphans && !l.threads &&
+	       !a->nameless && !a->interrupted;
 }
 
 int attribution_status(const struct attribution *a)
@@ -269,6 +307,8 @@ int attribution_status(const struct attribution *a)
 		return EXIT_FINE;
 	if (!a->explained)
 		return EXIT_UNSUPPORTED;
+	if (a->unlisted)
+		return EXIT_ERROR;
 	return is_complete(a) ? EXIT_FINE : EXIT_MISSED;
 }
 
@@ -276,10 +316,11 @@ static json_t *losses_json(const struct attribution *a)
 {
 	struct recorder_losses l = recorder_losses(a->recorder);
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I}",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}",
 		"ring", (json_int_t)l.ring, "memory", (json_int_t)l.memory,
 		"missed", (json_int_t)l.missed, "orphans", (json_int_t)l.orphans,
-		"threads", (json_int_t)l.threads);
+		"threads", (json_int_t)l.threads,
+		"connections", (json_int_t)a->nameless);
 }
 
 json_t *attribution_json(const struct attribution *a)
@@ -293,13 +334,14 @@ json_t *attribution_json(const struct attribution *a)
 			"reason", a->why ?: "no memory",
 			"threshold_ns", (json_int_t)a->config->attribute);
 	e = recorder_events(a->recorder);
-	return json_pack("{s:s, s:n, s:I, s:s, s:o, s:I, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:n, s:I, s:s, s:o, s:I, s:b, s:o, s:o, s:o}",
 		"status", is_complete(a) ? "complete" : "incomplete",
 		"reason",
 		"threshold_ns", (json_int_t)a->config->attribute,
 		"attached", recorder_way(a->recorder),
 		"missing", recorder_missing(a->recorder),
 		"records", (json_int_t)e->nr,
+		"interrupted", a->interrupted,
 		"losses", losses_json(a),
 		"outliers", side_json(&a->outliers, e),
 		"normals", side_json(&a->normals, e));
@@ -331,7 +373,12 @@ void attribution_print(const struct attribution *a, FILE *f)
 						 sizeof(text)), a->normals.n);
 	sides_print(&a->outliers, &a->normals, recorder_events(a->recorder), f);
 	print_missing(a, f);
-	if (!is_complete(a))
-		fprintf(f, "incomplete: lost %lu records, %lu for want of memory; missed %lu events, orphaned %lu, threads %lu; see --attribute-ring\n",
-			l.ring, l.memory, l.missed, l.orphans, l.threads);
+	if (a->outliers.n < a->outliers.of)
+		fprintf(f, "%lu of the %lu that took longer were looked at\n",
+			a->outliers.n, a->outliers.of);
+	if (a->interrupted)
+		fputs("incomplete: interrupted before all were looked at\n", f);
+	else if (!is_complete(a))
+		fprintf(f, "incomplete: lost %lu records, %lu for want of memory; missed %lu events, orphaned %lu, threads %lu, connections %lu; see --attribute-ring\n",
+			l.ring, l.memory, l.missed, l.orphans, l.threads, a->nameless);
 }

@@ -16,19 +16,26 @@
 struct attribution;
 
 /*
- * Attaches, if the options ask for it; NULL: they do not, or no memory, which it says.
- * What cannot be had here is said, and in the result: the load goes on.
+ * Attaches, if the options ask for it; *@a NULL: they do not. What cannot be had here
+ * is said, and in the result: the load goes on. -errno: no memory, or no list by the
+ * name asked for, which it says.
  */
-struct attribution *attribution_open(const struct config *c);
+int attribution_open(const struct config *c, struct attribution **a);
 void attribution_start(struct attribution *a);
 void attribution_stop(struct attribution *a);
 void attribution_close(struct attribution *a);
 
-/* Of all requests, when it was stopped; says what is wrong, -errno. */
-int attribution_explain(struct attribution *a, const struct worker *w,
-			const struct window *window);
+/*
+ * Of all requests, when it was stopped; a signal ends it. What is wrong it says, here
+ * and by the status: what the load measured is not touched by it.
+ */
+void attribution_explain(struct attribution *a, const struct worker *w,
+			 const struct window *window);
 
-/* EXIT_FINE; EXIT_MISSED: records were lost; EXIT_UNSUPPORTED: not to be had here. */
+/*
+ * EXIT_FINE; EXIT_MISSED: not complete; EXIT_UNSUPPORTED: not to be had here;
+ * EXIT_ERROR: the list could not be written.
+ */
 int attribution_status(const struct attribution *a);
 /* null for NULL. */
 json_t *attribution_json(const struct attribution *a);

@@ -47,18 +47,23 @@ static void put(struct canvas *c, size_t *n, const struct piece *p, uint64_t sta
 	(*n)++;
 }
 
-/* The spare pieces become those that count. */
-static void turn(struct canvas *c, size_t n)
+static void flip(struct canvas *c)
 {
 	struct piece *piece = c->piece;
 	size_t size = c->size;
 
-	if (c->failed)
-		return;
 	c->piece = c->spare;
 	c->size = c->spare_size;
 	c->spare = piece;
 	c->spare_size = size;
+}
+
+/* The spare pieces become those that count. */
+static void turn(struct canvas *c, size_t n)
+{
+	if (c->failed)
+		return;
+	flip(c);
 	c->n = n;
 }
 
@@ -82,10 +87,30 @@ static uint64_t most(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* The last piece is cut, and all that is after @start is put behind it. */
+static void set_tail(struct canvas *c, const struct piece *new)
+{
+	struct piece last = c->piece[c->n - 1];
+	size_t n = c->n - 1;
+
+	flip(c);
+	put(c, &n, &last, last.start, least(last.end, new->start));
+	put(c, &n, new, new->start, least(last.end, new->end));
+	put(c, &n, &last, most(new->start, new->end), last.end);
+	flip(c);
+	if (!c->failed)
+		c->n = n;
+}
+
 void canvas_set(struct canvas *c, const struct piece *new)
 {
 	size_t i, n = 0;
 
+	/* In the order of time it is always the last one: all others stay. */
+	if (c->n && c->piece[c->n - 1].start <= new->start) {
+		set_tail(c, new);
+		return;
+	}
 	for (i = 0; i < c->n; i++) {
 		const struct piece *p = &c->piece[i];
 
@@ -138,6 +163,23 @@ void canvas_layer(struct canvas *c, const struct layer *l, const struct span *s,
 
 	for (i = 0; i < c->n; i++)
 		at = paint(c, &n, l, &c->piece[i], s, nr, at);
+	turn(c, n);
+}
+
+void canvas_layer_found(struct canvas *c, const struct layer *l, canvas_find *find,
+			const void *arg)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < c->n; i++) {
+		const struct piece *p = &c->piece[i];
+		const struct span *s = NULL;
+		size_t nr = 0;
+
+		if (l->over & 1u << p->part)
+			s = find(arg, p, &nr);
+		paint(c, &n, l, p, s, nr, 0);
+	}
 	turn(c, n);
 }
 

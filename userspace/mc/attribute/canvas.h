@@ -13,6 +13,7 @@
 /* What delays a request; Documentation/abi/mc-json.md tells what each is. */
 #define ATTR_PARTS(X)							\
 	X(CLIENT_LAG, "client_lag")					\
+	X(HEDGE, "hedge")						\
 	X(NETWORK, "network")						\
 	X(WAKE_UP, "wake_up")						\
 	X(RUN_QUEUE, "run_queue")					\
@@ -106,11 +107,15 @@ struct layer {
 
 /* All of it @part. */
 void canvas_begin(struct canvas *c, uint64_t start, uint64_t end, enum part part);
-/* From @start to @end, whatever is there. */
+/* From @start to @end, whatever is there; at once if that is within the last piece. */
 void canvas_set(struct canvas *c, const struct piece *p);
 /* Spans in the order of their starts; of those that overlap, the first one counts. */
 void canvas_layer(struct canvas *c, const struct layer *l, const struct span *s,
 		  size_t n);
+/* The same, of spans that are looked for, piece by piece. */
+typedef const struct span *canvas_find(const void *arg, const struct piece *p, size_t *n);
+void canvas_layer_found(struct canvas *c, const struct layer *l, canvas_find *find,
+			const void *arg);
 void canvas_free(struct canvas *c);
 
 #endif /* BRUMM_MC_CANVAS_H */

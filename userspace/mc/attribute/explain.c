@@ -72,16 +72,24 @@ static bool find_marks(const struct events *e, const struct leg *l,
 
 /* ---- the server's thread -------------------------------------------------- */
 
-/* Since when it works on no other connection's request. */
+/*
+ * Since when it works on no other connection's request. That begins when it is read,
+ * maybe before ours came, where ours never was.
+ */
 static uint64_t queue_end(const struct events *e, const struct leg *l,
 			  const struct finding *f)
 {
-	uint64_t to = f->read ?: f->answered;
+	uint64_t end = f->read ?: f->answered, to = end;
+	uint64_t from = f->read ? f->arrived : 0;
 	const struct span *s;
 
-	for (; (s = spans_last(&e->marks, f->tid, f->arrived, to)); to = s->start)
-		if (s->what != l->ports)
-			return s->start;
+	for (; (s = spans_last(&e->marks, f->tid, from, to)); to = s->start) {
+		if (s->what == l->ports)
+			continue;
+		if (s->type == ATTR_RECV)
+			return end;
+		return s->start > f->arrived ? s->start : f->arrived;
+	}
 	return f->arrived;
 }
 
@@ -194,30 +202,24 @@ static void paint(struct canvas *c, const struct spans *s, const struct layer *l
 	}
 }
 
+static const struct span *find_operations(const void *arg, const struct piece *p,
+					  size_t *n)
+{
+	const struct events *e = arg;
+
+	return p->tid ? spans_in(&e->of[ATTR_BRUMM], p->tid, p->start, p->end, n) : NULL;
+}
+
 /* Those who ran instead: by thread, since what they did is sorted so. */
-static void paint_others(struct canvas *c, const struct events *e,
-			 const struct finding *f)
+static void paint_others(struct canvas *c, const struct events *e)
 {
 	static const struct layer brumm = {
 		.part = PART_BRUMM, .over = PART_BIT(RUN_QUEUE) | PART_BIT(TEARDOWN),
 		.by_tid = true,
 	};
-	uint32_t last = 0;
-	size_t i, n;
 
-	if (!e->of[ATTR_BRUMM].n)
-		return;
-	for (i = 0; i < c->n; i++) {
-		uint32_t tid = c->piece[i].tid;
-		const struct span *s;
-
-		if (!tid || tid == last || !(1u << c->piece[i].part & OTHERS))
-			continue;
-		last = tid;
-		s = spans_in(&e->of[ATTR_BRUMM], tid, c->piece[i].start,
-			     f->answered, &n);
-		canvas_layer(c, &brumm, s, n);
-	}
+	if (e->of[ATTR_BRUMM].n)
+		canvas_layer_found(c, &brumm, find_operations, e);
 }
 
 /* What is within the thread's own work, or what it sleeps for. */
@@ -283,7 +285,7 @@ void explain(const struct events *e, const struct leg *l, struct canvas *c,
 		.part = PART_TEARDOWN, .over = PART_BIT(RUN_QUEUE), .by_cpu = true,
 		.by_tid = true,
 	};
-	uint64_t sent_back, queued;
+	uint64_t first, sent_back, queued;
 	size_t lost;
 
 	*f = (struct finding){ .cpu = NO_CPU };
@@ -293,7 +295,9 @@ void explain(const struct events *e, const struct leg *l, struct canvas *c,
 		set(c, l->intended, l->received, PART_CLIENT_LAG, NO_CPU, 0);
 		return;
 	}
-	set(c, l->intended, l->sent, PART_CLIENT_LAG, NO_CPU, 0);
+	first = l->first && l->first < l->sent ? l->first : l->sent;
+	set(c, l->intended, first, PART_CLIENT_LAG, NO_CPU, 0);
+	set(c, first, l->sent, PART_HEDGE, NO_CPU, 0);
 	spans_in(&e->of[ATTR_LOST], 0, l->sent, l->received, &lost);
 	if (lost) {
 		f->known = KNOWN_LOST;
@@ -304,15 +308,16 @@ void explain(const struct events *e, const struct leg *l, struct canvas *c,
 		return;
 	}
 	set(c, l->sent, f->arrived, PART_NETWORK, NO_CPU, 0);
-	set(c, f->answered, l->received, PART_CLIENT_RECEIVE, NO_CPU, 0);
+	/* In the order of time, so that each is set at once. */
 	set_thread(c, e, f);
+	set(c, f->answered, l->received, PART_CLIENT_RECEIVE, NO_CPU, 0);
 	queued = queue_end(e, l, f);
 	set_phase(c, f->arrived, queued, PART_QUEUE);
 	if (f->read)
 		set_phase(c, sent_back, f->answered, PART_SEND);
 	paint(c, &e->of[ATTR_SLICE], &others, f->arrived, f->answered);
 	paint(c, &e->exits, &exits, f->arrived, f->answered);
-	paint_others(c, e, f);
+	paint_others(c, e);
 	paint_own(c, e, f);
 	paint_interrupts(c, e, f);
 }

@@ -8,13 +8,14 @@
 /**
  * struct leg - a request, by the leg and copy that decided it
  * @intended: when it was due, ns
+ * @first: when the first copy was sent, if this one is another; 0: it is the first
  * @sent: when it was sent; 0: never
  * @received: when it was answered, or given up on
  * @ports: of its connection, as ATTR_PORTS(); 0: not by TCP
  * @answered: it was
  */
 struct leg {
-	uint64_t intended, sent, received;
+	uint64_t intended, first, sent, received;
 	uint32_t ports;
 	bool answered;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,26 @@ static const char *const known_names[KNOWNS] = {
 	[KNOWN_NOT] = "unseen",
 };
 
+/* What is there by that name is of a run that was killed, or a trap: it is not written to. */
+static int open_temp(struct request_list *l)
+{
+	int fd, err;
+
+	if (snprintf(l->temp, sizeof(l->temp), "%s.new", l->path) >= (int)sizeof(l->temp))
+		return -ENAMETOOLONG;
+	unlink(l->temp);
+	fd = open(l->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	l->f = fdopen(fd, "w");
+	if (l->f)
+		return 0;
+	err = -errno;
+	close(fd);
+	unlink(l->temp);
+	return err;
+}
+
 int list_open(struct request_list **out, const char *path, const struct events *e)
 {
 	struct request_list *l;
@@ -35,10 +56,8 @@ int list_open(struct request_list **out, const char *path, const struct events *
 		return -ENOMEM;
 	l->path = path;
 	l->events = e;
-	snprintf(l->temp, sizeof(l->temp), "%s.new", path);
-	l->f = fopen(l->temp, "we");
-	if (!l->f) {
-		err = -errno;
+	err = open_temp(l);
+	if (err) {
 		free(l);
 		return err;
 	}

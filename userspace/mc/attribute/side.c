@@ -102,8 +102,9 @@ json_t *side_json(const struct side *s, const struct events *e)
 			"cgroup", (json_int_t)e->who[most[i].who].cgroup,
 			"part", attr_part_names[most[i].part],
 			"ns", mean(s, most[i].ns), "sum_ns", (json_int_t)most[i].ns));
-	return json_pack("{s:I, s:I, s:o, s:o, s:{s:I, s:I, s:I}}",
-		"n", (json_int_t)s->n, "total_ns", (json_int_t)s->total_ns,
+	return json_pack("{s:I, s:I, s:I, s:o, s:o, s:{s:I, s:I, s:I}}",
+		"n", (json_int_t)s->n, "of", (json_int_t)s->of,
+		"total_ns", (json_int_t)s->total_ns,
 		"parts", parts, "by", by, "unknown",
 			"unsent", (json_int_t)s->known[KNOWN_UNSENT],
 			"lost", (json_int_t)s->known[KNOWN_LOST],

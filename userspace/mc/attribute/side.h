@@ -11,6 +11,7 @@
 /**
  * struct side - sums
  * @n: requests
+ * @of: that they were drawn from
  * @total_ns: time of all
  * @ns: of it, by part; together that is @total_ns
  * @known: requests by how far the records told
@@ -18,7 +19,7 @@
  * @whos: how many
  */
 struct side {
-	uint64_t n, total_ns, ns[PARTS], known[KNOWNS];
+	uint64_t n, of, total_ns, ns[PARTS], known[KNOWNS];
 	uint64_t (*by)[3];
 	size_t whos;
 };

@@ -384,7 +384,7 @@ static int measure(struct run *r, const struct go *go)
 		err = log_write(r->config.log, &r->config, &r->ranks.share,
 				r->worker, &window);
 	if (!err)
-		err = attribution_explain(res->attribution, r->worker, &window);
+		attribution_explain(res->attribution, r->worker, &window);
 	return err;
 }
 
@@ -424,7 +424,7 @@ static int run_all(struct run *r)
 
 	/* Before the first request, which shows who serves. */
 	if (!err)
-		r->result.attribution = attribution_open(c);
+		err = attribution_open(c, &r->result.attribution);
 	if (c->fill) {
 		err = ready(r, err, PLAN_FILL, patience, &go);
 		if (!err)
