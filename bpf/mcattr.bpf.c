@@ -59,16 +59,11 @@ struct {
 } threads SEC(".maps");
 
 /* Operations of the module under way, anybody's. */
-struct operation {
-	u64 since;
-	u64 depth;
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, TASKS);
 	__type(key, u32);
-	__type(value, struct operation);
+	__type(value, struct attr_operation);
 } operations SEC(".maps");
 
 struct {
@@ -462,7 +457,7 @@ static __noinline int on_contention_end(u64 *args)
 static __noinline int on_operation_begin(void)
 {
 	u32 tid = current_tid();
-	struct operation first = { .depth = 1 }, *o;
+	struct attr_operation first = { .depth = 1 }, *o;
 
 	if (!recording)
 		return 0;
@@ -479,7 +474,7 @@ static __noinline int on_operation_begin(void)
 static __noinline int on_operation_end(void)
 {
 	u32 tid = current_tid();
-	struct operation *o;
+	struct attr_operation *o;
 
 	if (!recording)
 		return 0;

@@ -128,4 +128,10 @@ struct attr_thread {
 	__u64 lock_at;
 };
 
+/* Since when a thread is in operations of the module, so many within each other. */
+struct attr_operation {
+	__u64 since;
+	__u64 depth;
+};
+
 #endif /* BRUMM_MCATTR_H */

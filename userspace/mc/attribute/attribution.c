@@ -79,7 +79,7 @@ int attribution_open(const struct config *c, struct attribution **out)
 	/* Before there is a result to be lost. */
 	err = list_open(&a->list, c->attribute_log, recorder_events(a->recorder));
 	if (err)
-		cli_fail(err, "%s", c->attribute_log);
+		cli_error("%s: cannot be written: %s", c->attribute_log, strerror(-err));
 	return err;
 }
 
@@ -288,7 +288,8 @@ void attribution_explain(struct attribution *a, const struct worker *w,
 	a->list = NULL;
 	a->unlisted = err;
 	if (err)
-		cli_fail(err, "%s", a->config->attribute_log);
+		cli_error("%s: cannot be written: %s", a->config->attribute_log,
+			  strerror(-err));
 }
 
 /* ---- telling -------------------------------------------------------------- */

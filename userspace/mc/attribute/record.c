@@ -428,6 +428,20 @@ static void end_threads(struct recorder *r, uint64_t now)
 	}
 }
 
+static void end_operations(struct recorder *r, uint64_t now)
+{
+	const struct bpf_map *map = r->skel->maps.operations;
+	uint32_t tid, *last = NULL;
+	struct attr_operation o;
+
+	while (!bpf_map__get_next_key(map, last, &tid, sizeof(tid))) {
+		last = &tid;
+		if (!bpf_map__lookup_elem(map, &tid, sizeof(tid), &o, sizeof(o), 0) &&
+		    o.depth)
+			end_thread(r, tid, o.since, ATTR_BRUMM, now);
+	}
+}
+
 static void end_cpus(struct recorder *r, uint64_t now)
 {
 	unsigned int nr = (unsigned int)libbpf_num_possible_cpus(), i;
@@ -471,6 +485,7 @@ void recorder_stop(struct recorder *r)
 	now = cli_now();
 	end_cpus(r, now);
 	end_threads(r, now);
+	end_operations(r, now);
 	missed = loader_missed(r->skel->obj) - r->missed;
 	r->losses.missed += missed > r->nested ? missed - r->nested : 0;
 	r->losses.threads = r->skel->bss->no_room;
