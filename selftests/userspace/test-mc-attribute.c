@@ -460,6 +460,22 @@ static void set_some(struct canvas *c, struct point *p)
 		p[i] = (struct point){ new.part, new.cpu, new.tid };
 }
 
+struct all {
+	const struct span *s;
+	size_t n;
+};
+
+/* Those that overlap the piece, and maybe more. */
+static const struct span *find_some(const void *arg, const struct piece *p, size_t *n)
+{
+	const struct all *all = arg;
+	const struct span *s = all->s;
+
+	for (*n = all->n; *n && s->end <= p->start; (*n)--)
+		s++;
+	return s;
+}
+
 static void layer_some(struct canvas *c, struct point *p)
 {
 	struct layer l = { .part = draw(PARTS), .over = (unsigned int)random(),
@@ -477,7 +493,10 @@ static void layer_some(struct canvas *c, struct point *p)
 		s[i].cpu = (uint16_t)draw(2);
 		s[i].tid = draw(2);
 	}
-	canvas_layer(c, &l, s, n);
+	if (draw(2))
+		canvas_layer(c, &l, s, n);
+	else
+		canvas_layer_found(c, &l, find_some, &(struct all){ s, n });
 	paint_points(p, &l, s, n);
 }
 
