@@ -541,10 +541,13 @@ static __noinline int on_tcp_read(u64 *args)
 	if (!which || !of_server)
 		return 0;
 	t = thread_of(tid);
-	if (t)
+	if (t) {
 		forget_fault(t);
-	else if (bpf_map_update_elem(&threads, &tid, &none, BPF_ANY))
+		/* Nor does it wait for a lock: an interrupt did, within on_contention_end(). */
+		t->lock = 0;
+	} else if (bpf_map_update_elem(&threads, &tid, &none, BPF_ANY)) {
 		add(&no_room, 1);
+	}
 	if (recording)
 		send_point(ATTR_RECV, tid, which);
 	return 0;
