@@ -103,7 +103,7 @@ static void tell(const struct neighbour *n, uint64_t revoke_ns,
  */
 static void check_progress(const struct neighbour *n, uint64_t revoke_ns)
 {
-	uint64_t want = revoke_ns / 1000000 / 20;	/* one in 20 ms */
+	uint64_t want = revoke_ns / 1000000 / 100;	/* one in 100 ms */
 	int kind, s;
 
 	for (kind = 0; kind < 2; kind++)
