@@ -19,6 +19,7 @@
 
 #include "mcattr.h"
 #include "record.bpf.h"
+#include "tracepoint.bpf.h"
 
 #define THREADS		4096
 #define PORTS		1024
@@ -585,18 +586,6 @@ static __noinline int on_transmit(u64 *args)
 }
 
 /* The ways to attach */
-
-#define TRACEPOINT(name, handler)					\
-SEC("tp_btf/" #name)							\
-int btf_##name(u64 *ctx)						\
-{									\
-	return handler(ctx);						\
-}									\
-SEC("raw_tp/" #name)							\
-int raw_##name(u64 *ctx)						\
-{									\
-	return handler(ctx);						\
-}
 
 TRACEPOINT(sched_switch, on_switch)
 TRACEPOINT(sched_waking, on_waking)

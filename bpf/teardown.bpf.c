@@ -25,6 +25,7 @@
 
 #include "exits-stack.bpf.h"
 #include "exits-work.bpf.h"
+#include "tracepoint.bpf.h"
 
 #define TASK_DEAD	0x80
 #define EXIT_DEAD	0x10
@@ -349,18 +350,6 @@ static __noinline int on_softirq_exit(u64 *args)
 }
 
 /* The ways to attach. User space says to which function. */
-
-#define TRACEPOINT(name, handler)					\
-SEC("tp_btf/" #name)							\
-int btf_##name(u64 *ctx)						\
-{									\
-	return handler(ctx);						\
-}									\
-SEC("raw_tp/" #name)							\
-int raw_##name(u64 *ctx)						\
-{									\
-	return handler(ctx);						\
-}
 
 TRACEPOINT(sched_switch, on_switch)
 TRACEPOINT(sched_wakeup, on_wakeup)
