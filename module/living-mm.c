@@ -366,10 +366,11 @@ void living_follow_mm(struct mm_struct *mm, struct brumm_group *g,
 		living_put(l);
 		return;
 	}
-	l = living_make(LIVING_IS_MM, mm, g);
+	l = living_make_due(LIVING_IS_MM, mm, g, due);
 	if (!l)
 		return;
 	mm_quick(l, NULL, due);
+	clear_bit(LIVING_AWAITED, &l->flags);
 	/*
 	 * exit_mmap may have come before there was a record. Pairs with the
 	 * decrement before it: record first, then the users.

@@ -121,34 +121,42 @@ static struct mm_struct *grab_mm_of(struct task_struct *task)
 }
 
 /*
- * Have a record of the memory of @task, for an event that had no memory for one;
- * and have it where it belongs, for a move of a process whose leader is dead.
+ * Have a record of the memory of @thread, one of @task's, for an event that had no
+ * memory for one. What an exec puts together is told when it is done, as it was
+ * claimed: it is in place only between the two changes of in_execve, so that is
+ * looked at after the memory.
+ */
+static void follow_unknown_mm(struct task_struct *task,
+			      struct task_struct *thread,
+			      struct brumm_group *g)
+{
+	struct mm_struct *mm = grab_mm_of(thread);
+
+	if (!mm)
+		return;
+	if (!thread->in_execve && living_owns_mm(task, mm))
+		living_follow_mm(mm, g, NULL);
+	mmdrop(mm);
+}
+
+/*
+ * Have a record of the memory of @task, where it belongs: a process whose leader is
+ * dead may have moved.
  */
 static void follow_mm_of(struct task_struct *task, struct brumm_group *g)
 {
 	struct task_struct *thread = thread_with_mm(task);
-	struct mm_struct *mm;
 	struct living *l;
 
 	if (!thread)
 		return;
-	/* What an exec puts together is told when it is done, as it was claimed. */
-	if (thread->in_execve) {
-		put_task_struct(thread);
-		return;
-	}
 	l = living_get(READ_ONCE(thread->mm));
 	if (l) {
 		if (unlikely(READ_ONCE(l->group) != g))
 			living_look_mm(l);
 		living_put(l);
 	} else {
-		mm = grab_mm_of(thread);
-		if (mm) {
-			if (living_owns_mm(task, mm))
-				living_follow_mm(mm, g, NULL);
-			mmdrop(mm);
-		}
+		follow_unknown_mm(task, thread, g);
 	}
 	put_task_struct(thread);
 }
@@ -236,6 +244,9 @@ void living_look_process(struct living *l)
 /*
  * @task, which is on its way to be followed or is already: have a record of its
  * process, and of @mm, which the caller keeps, or NULL. @due is for them, or NULL.
+ *
+ * Of the memory first: who looks at the process has a record of its memory made if
+ * there is none, and knows of no @due.
  */
 static void task_follow(struct task_struct *task, struct mm_struct *mm,
 			struct living_due *due)
@@ -249,14 +260,15 @@ static void task_follow(struct task_struct *task, struct mm_struct *mm,
 		living_missed();
 	if (!g)
 		return;
-	l = living_make(LIVING_IS_PROCESS, task, g);
+	if (mm && living_owns_mm(task, mm))
+		living_follow_mm(mm, g, due);
+	l = living_make_due(LIVING_IS_PROCESS, task, g, due);
 	if (l) {
 		process_settle(l, g, due);
 		living_quick_files(l, task, due);
+		clear_bit(LIVING_AWAITED, &l->flags);
 		living_put(l);
 	}
-	if (mm && living_owns_mm(task, mm))
-		living_follow_mm(mm, g, due);
 	group_put(&g->sp);
 }
 
@@ -485,29 +497,44 @@ struct task_struct *living_next_task(pid_t *nr)
 	return task;
 }
 
-/*
- * Find every process that is followed and has no record. Who forks meanwhile is
- * told by the event; whoever is in the table of pids then, is met here.
+/* Find out whether @task is followed, and have a record of it, if so. */
+static void meet_process(struct task_struct *task)
+{
+	struct brumm_group *g = process_group(task);
+	struct living *l;
+
+	if (!g)
+		return;
+	l = living_make(LIVING_IS_PROCESS, task, g);
+	if (l) {
+		living_look_process(l);
+		living_put(l);
+	}
+	group_put(&g->sp);
+}
+
+/**
+ * living_walk_tasks() - find every process that is followed and has no record
+ *
+ * Who forks meanwhile is told by the event; whoever is in the table of pids then,
+ * is met here. But not who has never run: the event takes what the parent has
+ * claimed for it, which we do not know of.
  *
  * Context: may sleep.
+ * Return: was there one that has never run?
  */
-void living_walk_tasks(void)
+bool living_walk_tasks(void)
 {
 	struct task_struct *task;
-	struct brumm_group *g;
-	struct living *l;
+	bool unborn = false;
 	pid_t nr = 1;
 
 	while ((task = living_next_task(&nr))) {
-		g = task->flags & PF_KTHREAD ? NULL : process_group(task);
-		if (g) {
-			l = living_make(LIVING_IS_PROCESS, task, g);
-			if (l) {
-				living_look_process(l);
-				living_put(l);
-			}
-			group_put(&g->sp);
-		}
+		if (READ_ONCE(task->__state) & TASK_NEW)
+			unborn = true;
+		else if (!(task->flags & PF_KTHREAD))
+			meet_process(task);
 		put_task_struct(task);
 	}
+	return unborn;
 }

@@ -49,6 +49,8 @@ static LLIST_HEAD(living_dirty);
 static unsigned long living_has_missed;
 /* The worker has been kicked, and has not come yet. */
 static unsigned long living_kicked;
+/* When to walk once more for those who had never run, odd; 0: there was none. */
+static unsigned long living_unborn_at;
 
 /*
  * Who turns it on and off, and whether it is. On: after the tracepoints, before the
@@ -180,18 +182,33 @@ static struct living *living_insert(struct living *l)
 	return l;
 }
 
+/*
+ * What @due has is claimed for @l, as if there had been a record then: so who looks
+ * at it before the claim is settled does not charge it a second time.
+ */
+static void living_await(struct living *l, const struct living_due *due)
+{
+	int k;
+
+	if (due->group != l->group)
+		return;
+	for (k = 0; k < LIVING_KINDS; k++)
+		l->claimed[k] = due->left.n[k];
+	__set_bit(LIVING_AWAITED, &l->flags);
+}
+
 /**
- * living_make() - a record, made if there is none
+ * living_make_due() - as living_make(), of what was claimed before it was there
  * @type: of what
- * @what: the thing, which the caller keeps: a task of the process, or the mm
+ * @what: the thing, which the caller keeps
  * @g: on whose account, if it is made
+ * @due: the claim, or NULL; the caller settles it next, kind by kind
  *
  * Context: any but interrupts.
- * Return: the record, with a reference; NULL: no memory, the worker will see; or
- * nobody is followed any more.
  */
-struct living *living_make(enum living_type type, void *what,
-			   struct brumm_group *g)
+struct living *living_make_due(enum living_type type, void *what,
+			       struct brumm_group *g,
+			       const struct living_due *due)
 {
 	void *key = living_key(type, what);
 	struct living *l, *in;
@@ -212,12 +229,30 @@ struct living *living_make(enum living_type type, void *what,
 	refcount_inc(&g->refs);
 	l->group = g;
 	living_pin(l, what);
+	if (due)
+		living_await(l, due);
 	in = living_insert(l);
 	if (in != l) {
 		refcount_set(&l->refs, 1);
 		living_put(l);
 	}
 	return in;
+}
+
+/**
+ * living_make() - a record, made if there is none
+ * @type: of what
+ * @what: the thing, which the caller keeps: a task of the process, or the mm
+ * @g: on whose account, if it is made
+ *
+ * Context: any but interrupts.
+ * Return: the record, with a reference; NULL: no memory, the worker will see; or
+ * nobody is followed any more.
+ */
+struct living *living_make(enum living_type type, void *what,
+			   struct brumm_group *g)
+{
+	return living_make_due(type, what, g, NULL);
 }
 
 static struct ledger *living_ledger(struct living *l)
@@ -300,6 +335,16 @@ void living_unclaim(struct living *l, struct living_due *due)
 	due->noted = false;
 }
 
+/* Of kinds that @t has, the claim that @l waits for is being settled. */
+static void living_awaited(struct living *l, const struct living_truth *t)
+{
+	u32 left;
+	int k;
+
+	for_each_living_kind(k, t, left)
+		l->claimed[k] = 0;
+}
+
 /**
  * living_settle() - charge what a look has found
  * @l: the record
@@ -316,6 +361,8 @@ void living_settle(struct living *l, struct brumm_group *g,
 {
 	lockdep_assert_held(&l->lock);
 	living_unclaim(l, due);
+	if (due && test_bit(LIVING_AWAITED, &l->flags))
+		living_awaited(l, t);
 	if (l->gone)
 		return;
 	if (g)
@@ -405,6 +452,29 @@ static void living_look(struct living *l)
 	WRITE_ONCE(l->looked_at, ktime_get_ns());
 }
 
+/*
+ * Of those who have never run, one may have missed the event, before that was turned
+ * on or for lack of memory. He may be held there, by his parent's memory: so no
+ * more often than that.
+ */
+static void living_walk(void)
+{
+	WRITE_ONCE(living_unborn_at, living_walk_tasks() ? (jiffies + HZ) | 1 : 0);
+}
+
+static bool living_has_unborn(void)
+{
+	unsigned long at = READ_ONCE(living_unborn_at);
+
+	return at && time_after_eq(jiffies, at);
+}
+
+static void living_walk_if_missed(void)
+{
+	if (test_and_clear_bit(0, &living_has_missed) || living_has_unborn())
+		living_walk();
+}
+
 static void living_look_at_dirty(void)
 {
 	struct living *l, *next;
@@ -461,6 +531,7 @@ static void living_drop_all(void)
 	}
 	living_has_missed = 0;
 	living_kicked = 0;
+	living_unborn_at = 0;
 }
 
 static bool living_wanted(void)
@@ -516,8 +587,7 @@ static void living_tick(struct work_struct *work)
 	if (living_off_if_unwanted())
 		return;
 	living_look_at_dirty();
-	if (test_and_clear_bit(0, &living_has_missed))
-		living_walk_tasks();
+	living_walk_if_missed();
 	living_look_spaces(false);
 	living_look_at_claims();
 	queue_delayed_work(living_wq, &living_work, living_look_in_turn());
@@ -629,8 +699,7 @@ void living_refresh(struct cgroup_subsys_state *css, struct living_state *s)
 		return;
 	/* Those who died, and those who belong here but are elsewhere yet. */
 	living_look_at_dirty();
-	if (test_and_clear_bit(0, &living_has_missed))
-		living_walk_tasks();
+	living_walk_if_missed();
 	top = group_tryget(css);
 	if (top) {
 		while ((g = group_next_below(top, g)))
@@ -678,7 +747,7 @@ int living_mode_changed(void)
 			err = living_events_on();
 		if (!err) {
 			WRITE_ONCE(living_on, true);
-			living_walk_tasks();
+			living_walk();
 			living_look_at_some(READ_ONCE(living_nr));
 			living_kick();
 		}

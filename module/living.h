@@ -54,6 +54,7 @@ enum living_type {
 /* Bits of &struct living.flags */
 #define LIVING_DIRTY	0
 #define LIVING_CLAIMS	1
+#define LIVING_AWAITED	2
 
 /**
  * struct living - a record
@@ -72,7 +73,8 @@ enum living_type {
  * @round: of the walk that met it last, see living_look_at_group()
  * @files_round: of a process: the same of living_next_process()
  * @dirty: in the list of those that the worker is to look at soon
- * @flags: bits: LIVING_DIRTY: @dirty is in that list, LIVING_CLAIMS: @claims is
+ * @flags: bits: LIVING_DIRTY: @dirty is in that list, LIVING_CLAIMS: @claims is,
+ *	LIVING_AWAITED: see living_make_due()
  * @rcu: to free it
  * @count: what it has charged
  * @claimed: what tasks have claimed for it, and is charged to @group, too; see
@@ -192,6 +194,9 @@ struct living *living_find(const void *key);
 struct living *living_get(const void *key);
 struct living *living_make(enum living_type type, void *what,
 			   struct brumm_group *g);
+struct living *living_make_due(enum living_type type, void *what,
+			       struct brumm_group *g,
+			       const struct living_due *due);
 void living_put(struct living *l);
 void living_remove(struct living *l);
 void living_settle(struct living *l, struct brumm_group *g,
@@ -210,7 +215,7 @@ struct brumm_group *living_group_make(struct task_struct *task);
 /* living-task.c: thread groups, and the events of all */
 int living_events_on(void);
 void living_events_off(void);
-void living_walk_tasks(void);
+bool living_walk_tasks(void);
 void living_look_process(struct living *l);
 struct task_struct *living_process_task(struct living *l);
 struct task_struct *living_next_task(pid_t *nr);
