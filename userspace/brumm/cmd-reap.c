@@ -271,7 +271,7 @@ int cmd_reap(int argc, char **argv)
 	cli_parse(&argp, argc, argv, &a);
 	if (a.restore)
 		return restore(&a);
-	gentle_begin(&a.opts);
+	gentle_begin(&t);
 	status = target_open(a.what, &t.target);
 	if (!status && !a.dry_run) {
 		cli_catch_signals();

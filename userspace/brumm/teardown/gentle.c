@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "aside.h"
 #include "delay.h"
 #include "pacer.h"
 #include "place.h"
@@ -340,31 +341,17 @@ static void place(struct teardown *t, const struct tasks *tasks, enum place plac
 	json_decref(threads);
 }
 
-/* Whoever wakes up is to run at once, and not when this here has had its share. */
-static void stand_back(struct gentle *g)
+void gentle_begin(struct teardown *t)
 {
-	static const struct sched_param none;
-
-	g->policy = sched_getscheduler(0);
-	if (g->policy < 0 || sched_getparam(0, &g->param) ||
-	    sched_setscheduler(0, SCHED_IDLE, &none))
-		g->policy = -1;
+	if (!t->aside && (t->opts->pace || t->opts->slo))
+		t->aside = aside_begin();
 }
 
-/* Only who may take it back for the probe. */
-void gentle_begin(const struct teardown_opts *opts)
-{
-	struct gentle g;
-
-	if ((opts->pace || opts->slo) && !geteuid())
-		stand_back(&g);
-}
-
-/* Who is not privileged may not, and ends soon. */
 void gentle_end(struct teardown *t)
 {
-	if (t->gentle.policy >= 0)
-		sched_setscheduler(0, t->gentle.policy, &t->gentle.param);
+	t->gentle.starved = aside_starved(t->aside);
+	aside_end(t->aside);
+	t->aside = NULL;
 }
 
 void gentle_place(struct teardown *t)
@@ -383,7 +370,8 @@ void gentle_kill(struct teardown *t)
 	delay_count(d, &samples, &over);
 	t->gentle.least_weight = make_idle(t);
 	class = t->gentle.least_weight ? PLACE_REALTIME : PLACE_ALL;
-	stand_back(&t->gentle);
+	gentle_begin(t);
+	aside_again(t->aside);
 	stop_forks(t);
 	if (list_tasks(t, NULL, &list)) {
 		tasks_free(&t->tasks);

@@ -9,15 +9,13 @@
 #include <stdint.h>
 
 struct teardown;
-struct teardown_opts;
 
 /**
  * struct gentle - what was done, and what was seen
  * @least_weight: the cgroup had the least weight
  * @no_forks: its pids.max was 0
  * @frozen: it was frozen
- * @policy: class that this here had before, and
- * @param: its priority there; -1: not changed
+ * @starved: this here got no CPU in the idle class, and has left it
  * @steps: how many steps were made
  * @largest: greatest number of processes in one
  * @killed: processes killed in steps
@@ -32,8 +30,7 @@ struct gentle {
 	bool least_weight;
 	bool no_forks;
 	bool frozen;
-	int policy;
-	struct sched_param param;
+	bool starved;
 	size_t steps;
 	size_t largest;
 	size_t killed;
@@ -46,10 +43,10 @@ struct gentle {
 };
 
 #define GENTLE_INIT							\
-	{ .policy = -1, .noise = BRUMM_NO_LIMIT, .worst = BRUMM_NO_LIMIT }
+	{ .noise = BRUMM_NO_LIMIT, .worst = BRUMM_NO_LIMIT }
 
 /* For a command that does nothing else: stands back from now on. */
-void gentle_begin(const struct teardown_opts *opts);
+void gentle_begin(struct teardown *t);
 /* Confines the processes to the chosen CPUs, for a kill without steps. */
 void gentle_place(struct teardown *t);
 /* Least weight, no forks, kill in steps. What is left is killed at once then. */

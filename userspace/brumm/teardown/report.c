@@ -113,11 +113,11 @@ static json_t *gentle_json(const struct teardown *t)
 
 	if (!gentle(t))
 		return json_null();
-	return json_pack("{s:o, s:o, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:b, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:o, s:o}",
 			 "pace_ns", t->opts->pace ? count(t->opts->pace) : json_null(),
 			 "slo_ns", t->opts->slo ? count(t->opts->slo) : json_null(),
 			 "least_weight", (int)g->least_weight, "no_forks", (int)g->no_forks,
-			 "frozen", (int)g->frozen,
+			 "frozen", (int)g->frozen, "starved", (int)g->starved,
 			 "steps", (json_int_t)g->steps,
 			 "largest_step", (json_int_t)g->largest,
 			 "killed_in_steps", (json_int_t)g->killed,
@@ -264,9 +264,10 @@ static void print_gentle(const struct teardown *t, FILE *f)
 	uint64_t plain = unpaced(t), all = t->at[STAGE_TASKS];
 	char x[3][16];
 
-	fprintf(f, "  %zu steps, %zu processes at most in one%s%s%s\n", g->steps,
+	fprintf(f, "  %zu steps, %zu processes at most in one%s%s%s%s\n", g->steps,
 		g->largest, g->least_weight ? ", least CPU weight" : ", idle class",
-		g->no_forks ? ", no forks" : "", g->frozen ? ", frozen" : "");
+		g->no_forks ? ", no forks" : "", g->frozen ? ", frozen" : "",
+		g->starved ? ", not from the idle class: that got no CPU" : "");
 	if (g->zombies)
 		fprintf(f, "  an init had %zu children that it had not waited for: the kernel does so in one go, at which others wait\n",
 			g->zombies);

@@ -71,6 +71,7 @@ int teardown_look(struct teardown *t)
 
 void teardown_free(struct teardown *t)
 {
+	gentle_end(t);
 	json_decref(t->holding);
 	tasks_free(&t->tasks);
 	target_close(&t->target);

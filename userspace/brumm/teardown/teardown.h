@@ -48,6 +48,8 @@ int parse_cpus(const char *text, cpu_set_t *set);
 /* The other way round. */
 void format_cpus(const cpu_set_t *set, char *buf, size_t size);
 
+struct aside;
+
 enum stage {
 	STAGE_KILLED,	/* the last process was told to die */
 	STAGE_TASKS,	/* none runs any more */
@@ -85,6 +87,7 @@ struct teardown {
 	struct snapshot before, after;
 	struct forecast forecast;	/* from the beginning */
 	struct gentle gentle;
+	struct aside *aside;		/* this here stands aside */
 	struct keep *keep;		/* what was changed */
 	bool put_back;			/* what an earlier one left was */
 	uint64_t start;
