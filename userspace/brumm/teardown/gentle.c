@@ -94,31 +94,58 @@ static uint64_t cpu_time(const struct teardown *t)
 static void *release(void *arg)
 {
 	struct sched_param param = { 0 };
+	int fd = (int)(intptr_t)arg;
+	long ret;
 
 	pthread_setschedparam(pthread_self(), SCHED_IDLE, &param);
-	return (void *)(intptr_t)syscall(SYS_process_mrelease,
-					 *(const int *)arg, 0);
+	ret = syscall(SYS_process_mrelease, fd, 0);
+	close(fd);
+	return (void *)ret;
+}
+
+/* Not beyond the time of a step, nor what teardown_over() says. */
+static bool join(struct teardown *t, pthread_t thread, void **ret)
+{
+	uint64_t end = cli_now() + STEP_WAIT, next;
+	struct timespec at;
+
+	do {
+		next = cli_now() + BUSY_WAIT;
+		at.tv_sec = (time_t)(next / 1000000000u);
+		at.tv_nsec = (long)(next % 1000000000u);
+		if (!pthread_clockjoin_np(thread, ret, CLOCK_MONOTONIC, &at))
+			return true;
+	} while (cli_now() < end && !teardown_over(t));
+	return false;
 }
 
 /*
  * Frees a big address space from a thread of the idle class here, which the
  * scheduler may stop after any page, and not in a task that the kernel may be
- * waiting for.
+ * waiting for. The lock of that memory may be held for as long as somebody likes
+ * who is to be killed later (a file system of his own): then the thread is left to
+ * itself, and no other is started.
  */
 static void release_memory(struct teardown *t, const struct task *task, int fd)
 {
+	int own = t->gentle.held ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	pthread_attr_t attr;
 	pthread_t thread;
 	void *ret;
 
+	if (own < 0)
+		return;
 	pthread_attr_init(&attr);
 	if (t->opts->on_cpus)
 		pthread_attr_setaffinity_np(&attr, sizeof(t->opts->cpus),
 					    &t->opts->cpus);
-	if (!pthread_create(&thread, &attr, release, &fd)) {
-		pthread_join(thread, &ret);
-		if (!ret)
-			t->gentle.released += task->rss;
+	if (pthread_create(&thread, &attr, release, (void *)(intptr_t)own)) {
+		close(own);
+	} else if (!join(t, thread, &ret)) {
+		pthread_detach(thread);
+		t->gentle.held = true;
+	} else if (!ret) {
+		t->gentle.released += task->rss;
 	}
 	pthread_attr_destroy(&attr);
 }

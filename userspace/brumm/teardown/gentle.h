@@ -21,6 +21,7 @@ struct teardown;
  * @killed: processes killed in steps
  * @zombies: killed before their init, who has not waited for them
  * @released: bytes that process_mrelease() freed
+ * @held: one such call did not return in time, and was the last
  * @noise: worst delay of the probe before, ns; NO_LIMIT: no probe
  * @worst: the same meanwhile
  * @over: samples beyond the bound
@@ -31,6 +32,7 @@ struct gentle {
 	bool no_forks;
 	bool frozen;
 	bool starved;
+	bool held;
 	size_t steps;
 	size_t largest;
 	size_t killed;
