@@ -15,8 +15,9 @@
  *   - A task has one claim at most. It is settled by the task's next one, by its
  *     fork or exec, by its end, and as soon as the operation is seen to be over:
  *     the task has been in user mode since, or waits for something as it never
- *     does in between. One that takes longer than LIVING_CLAIM_NS is charged when
- *     it is seen, as what cannot be refused is.
+ *     does in between, or is not in its exec any more. Never by age: a tenant can
+ *     make many operations last as long as he likes (cpu.max, who holds mmap_lock),
+ *     and would have all of them let through on one budget.
  *   - Nobody who dies at the same time is waited for: what they held may be refused
  *     for some milliseconds more.
  *   - Where no limit is in force nothing is claimed.
@@ -30,19 +31,43 @@
 
 #include "living.h"
 
-#define LIVING_CLAIM_NS		(10 * NSEC_PER_SEC)
-
 /* Claims that stand, or did a tick ago. */
 static LLIST_HEAD(living_claims);
 
-/* @at: when it was made; 0: whenever. */
-static void claim_take(struct living *l, u64 at, struct living_due *due)
+static bool claim_stands(const struct living *l)
+{
+	lockdep_assert_held(&l->lock);
+	return !l->gone && !living_counts_zero(&l->count);
+}
+
+/*
+ * Has the operation ended for which @l was claimed? None waits so that a signal may
+ * interrupt it but an exec, of which one can tell; but where a tenant's own file
+ * system makes it wait: then what it adds is seen when it is there.
+ */
+static bool claim_is_over(const struct living *l)
+{
+	const struct task_struct *task = l->task;
+	bool exec = l->count.n[LIVING_MM] && !l->count.n[LIVING_PROCESS];
+
+	lockdep_assert_held(&l->lock);
+	if (READ_ONCE(task->flags) & PF_EXITING)
+		return true;
+	if (exec)
+		return !task->in_execve;
+	if (READ_ONCE(task->utime) != l->user_time)
+		return true;
+	return READ_ONCE(task->__state) &
+	       (TASK_INTERRUPTIBLE | __TASK_STOPPED | __TASK_TRACED);
+}
+
+/* @over: only if the operation is. */
+static void claim_take(struct living *l, bool over, struct living_due *due)
 {
 	due->group = NULL;
 	due->about = NULL;
 	living_lock_record(l);
-	if (!l->gone && !living_counts_zero(&l->count) &&
-	    (!at || at == l->claimed_at)) {
+	if (claim_stands(l) && (!over || claim_is_over(l))) {
 		due->group = l->group;
 		refcount_inc(&due->group->refs);
 		due->about = l->about;
@@ -69,8 +94,22 @@ void living_take_claim(struct task_struct *task, struct living_due *due)
 	due->about = NULL;
 	if (likely(!l))
 		return;
-	claim_take(l, 0, due);
+	claim_take(l, false, due);
 	living_put(l);
+}
+
+/*
+ * Have @due charged to @g: a child may be born elsewhere (CLONE_INTO_CGROUP), or
+ * what it is about has moved since. Groups above both have it once all the time.
+ */
+void living_rehome_due(struct living_due *due, struct brumm_group *g)
+{
+	if (!due->group || due->group == g)
+		return;
+	refcount_inc(&g->refs);
+	ledger_living_move(&due->group->sp.ledger, &g->sp.ledger, &due->left);
+	group_put(&due->group->sp);
+	due->group = g;
 }
 
 /* What nobody has come for was not done. */
@@ -108,11 +147,11 @@ static void due_settle(struct living_due *due)
 	living_drop_due(due);
 }
 
-static void claim_settle(struct living *l, u64 at)
+static void claim_settle(struct living *l, bool over)
 {
 	struct living_due due;
 
-	claim_take(l, at, &due);
+	claim_take(l, over, &due);
 	due_settle(&due);
 }
 
@@ -138,7 +177,6 @@ static bool claim_add(struct living *l, struct living_due *due)
 		l->count = due->left;
 		l->about = due->about;
 		l->user_time = READ_ONCE(current->utime);
-		WRITE_ONCE(l->claimed_at, ktime_get_ns());
 	}
 	living_unlock_record(l);
 	if (!added)
@@ -207,7 +245,7 @@ static int claim_make(struct living *l, struct living_due *due,
 	u32 left;
 	int k, err;
 
-	claim_settle(l, 0);
+	claim_settle(l, false);
 	err = claim_charge(due, d);
 	if (err < 0)
 		return err;
@@ -265,49 +303,24 @@ int living_try_charge(struct living *about, const struct living_delta *d)
 	return err;
 }
 
-/*
- * Has the operation ended for which @l was claimed at @at? None waits so that a
- * signal may interrupt it but an exec, which is settled by its own event; but
- * where a tenant's own file system makes it wait: then what it adds is seen when
- * it is there.
- */
-static bool claim_is_over(const struct living *l, u64 at)
-{
-	const struct task_struct *task = l->task;
-	bool exec = l->count.n[LIVING_MM] && !l->count.n[LIVING_PROCESS];
-
-	if (READ_ONCE(task->flags) & PF_EXITING)
-		return true;
-	if (READ_ONCE(task->utime) != l->user_time)
-		return true;
-	if (!exec && (READ_ONCE(task->__state) &
-		      (TASK_INTERRUPTIBLE | __TASK_STOPPED | __TASK_TRACED)))
-		return true;
-	return ktime_get_ns() - at > LIVING_CLAIM_NS;
-}
-
 /* A look at a claim: it is settled if it is over, and goes with its task. */
 void living_look_claim(struct living *l)
 {
-	u64 at = READ_ONCE(l->claimed_at);
-
-	/* Not one that comes meanwhile. */
-	if (at && claim_is_over(l, at))
-		claim_settle(l, at);
+	claim_settle(l, true);
 	if (READ_ONCE(l->task->flags) & PF_EXITING) {
-		claim_settle(l, 0);
+		claim_settle(l, false);
 		living_remove(l);
 	}
 }
 
-static bool claim_stands(struct living *l)
+static bool claim_is_left(struct living *l)
 {
-	bool stands;
+	bool left;
 
 	living_lock_record(l);
-	stands = !l->gone && !living_counts_zero(&l->count);
+	left = claim_stands(l);
 	living_unlock_record(l);
-	return stands;
+	return left;
 }
 
 /* A look at all claims that stand. */
@@ -321,7 +334,7 @@ void living_look_at_claims(void)
 		/* What is claimed from here on is entered again. */
 		smp_mb__after_atomic();
 		living_look_claim(l);
-		if (claim_stands(l) &&
+		if (claim_is_left(l) &&
 		    !test_and_set_bit(LIVING_CLAIMS, &l->flags)) {
 			refcount_inc(&l->refs);
 			llist_add(&l->claims, &living_claims);

@@ -370,7 +370,7 @@ void living_follow_mm(struct mm_struct *mm, struct brumm_group *g,
 	if (!l)
 		return;
 	mm_quick(l, NULL, due);
-	clear_bit(LIVING_AWAITED, &l->flags);
+	living_arrived(l);
 	/*
 	 * exit_mmap may have come before there was a record. Pairs with the
 	 * decrement before it: record first, then the users.

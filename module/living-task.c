@@ -266,7 +266,7 @@ static void task_follow(struct task_struct *task, struct mm_struct *mm,
 	if (l) {
 		process_settle(l, g, due);
 		living_quick_files(l, task, due);
-		clear_bit(LIVING_AWAITED, &l->flags);
+		living_arrived(l);
 		living_put(l);
 	}
 	group_put(&g->sp);
@@ -362,6 +362,9 @@ static void on_attach(void *data, struct cgroup *to, const char *path,
 		process_move(l, g);
 		living_mark_files(l);
 		living_put(l);
+	} else if (g && READ_ONCE(task->__state) & TASK_NEW) {
+		/* The event of its fork is yet to come, with what was claimed. */
+		living_missed();
 	} else if (g) {
 		/* It comes from where nobody is followed. */
 		l = living_make(LIVING_IS_PROCESS, task, g);

@@ -186,12 +186,13 @@ static struct living *living_insert(struct living *l)
  * What @due has is claimed for @l, as if there had been a record then: so who looks
  * at it before the claim is settled does not charge it a second time.
  */
-static void living_await(struct living *l, const struct living_due *due)
+static void living_await(struct living *l, struct living_due *due)
 {
 	int k;
 
-	if (due->group != l->group)
+	if (!due->group || due->about)
 		return;
+	living_rehome_due(due, l->group);
 	for (k = 0; k < LIVING_KINDS; k++)
 		l->claimed[k] = due->left.n[k];
 	__set_bit(LIVING_AWAITED, &l->flags);
@@ -202,13 +203,13 @@ static void living_await(struct living *l, const struct living_due *due)
  * @type: of what
  * @what: the thing, which the caller keeps
  * @g: on whose account, if it is made
- * @due: the claim, or NULL; the caller settles it next, kind by kind
+ * @due: the claim, or NULL; the caller settles it next, kind by kind, and says when
+ *	that is done by living_arrived()
  *
  * Context: any but interrupts.
  */
 struct living *living_make_due(enum living_type type, void *what,
-			       struct brumm_group *g,
-			       const struct living_due *due)
+			       struct brumm_group *g, struct living_due *due)
 {
 	void *key = living_key(type, what);
 	struct living *l, *in;
@@ -255,54 +256,6 @@ struct living *living_make(enum living_type type, void *what,
 	return living_make_due(type, what, g, NULL);
 }
 
-static struct ledger *living_ledger(struct living *l)
-{
-	lockdep_assert_held(&l->lock);
-	return &l->group->sp.ledger;
-}
-
-/*
- * @l has @more of kind @k than it has charged. Return: what of it is not yet to be
- * charged, since others have claimed as much; what @due has, that is used up first,
- * and goes into @less.
- */
-static u64 living_hold(const struct living *l, enum living_kind k, u64 more,
-		       struct living_due *due, u64 *less)
-{
-	if (due) {
-		*less = due->left.n[k];
-		due->left.n[k] = 0;
-	}
-	return min_t(u64, more - min(more, *less), l->claimed[k]);
-}
-
-/*
- * Charge what makes @l->count @t. Of @due, which may be NULL, what is charged to the
- * same group is used up first.
- */
-static void living_charge_to(struct living *l, const struct living_truth *t,
-			     struct living_due *due)
-{
-	struct living_delta d;
-	u64 count, less, held;
-	u32 left;
-	int k;
-
-	if (due && (due->group != l->group ||
-		    (due->about && due->about != l)))
-		due = NULL;
-	d.kinds = 0;
-	for_each_living_kind(k, t, left) {
-		count = l->count.n[k];
-		less = 0;
-		held = living_hold(l, k, t->n[k] - min(t->n[k], count), due,
-				   &less);
-		l->count.n[k] = t->n[k] - held;
-		living_delta_set(&d, k, l->count.n[k] - count - less);
-	}
-	ledger_living_change(living_ledger(l), &d);
-}
-
 /* Have @l charged to @g from now on, with what it has charged. */
 void living_rehome(struct living *l, struct brumm_group *g)
 {
@@ -320,54 +273,6 @@ void living_rehome(struct living *l, struct brumm_group *g)
 		list_move_tail(&l->in_processes, &g->processes);
 	raw_spin_unlock(&living_lock);
 	group_put(&old->sp);
-}
-
-/* What of @l was claimed as @due is being settled; nothing of it is used up yet. */
-void living_unclaim(struct living *l, struct living_due *due)
-{
-	int k;
-
-	lockdep_assert_held(&l->lock);
-	if (!due || due->about != l || !due->noted)
-		return;
-	for (k = 0; k < LIVING_KINDS; k++)
-		l->claimed[k] -= due->left.n[k];
-	due->noted = false;
-}
-
-/* Of kinds that @t has, the claim that @l waits for is being settled. */
-static void living_awaited(struct living *l, const struct living_truth *t)
-{
-	u32 left;
-	int k;
-
-	for_each_living_kind(k, t, left)
-		l->claimed[k] = 0;
-}
-
-/**
- * living_settle() - charge what a look has found
- * @l: the record
- * @g: on whose account from now on, the caller holds a reference; NULL: as before
- * @t: what there is
- * @due: a claim for it that is to be used up first, or NULL
- *
- * Who has looked later must come later: the caller holds @l->lock from before the
- * look, or looks at nothing that others tell the same record. A @due that is about
- * another record is left alone.
- */
-void living_settle(struct living *l, struct brumm_group *g,
-		   const struct living_truth *t, struct living_due *due)
-{
-	lockdep_assert_held(&l->lock);
-	living_unclaim(l, due);
-	if (due && test_bit(LIVING_AWAITED, &l->flags))
-		living_awaited(l, t);
-	if (l->gone)
-		return;
-	if (g)
-		living_rehome(l, g);
-	living_charge_to(l, t, due);
 }
 
 /* Is anybody followed? */

@@ -82,7 +82,6 @@ enum living_type {
  * @task: of a process: a member, the leader when last seen; of a claim: whose;
  *	pinned
  * @about: of a claim: the record that it is for, with a reference; or NULL
- * @claimed_at: of a claim: when it was made, ns
  * @user_time: of a claim: what its task had of it then
  * @claims: of a claim: in the list of those that the worker looks at
  * @mm: of an address space; pinned
@@ -110,10 +109,9 @@ struct living {
 	unsigned long flags;
 	struct rcu_head rcu;
 	struct living_counts count;
-	u32 claimed[LIVING_KINDS];
+	u64 claimed[LIVING_KINDS];
 	struct task_struct *task;
 	struct living *about;
-	u64 claimed_at;
 	u64 user_time;
 	struct llist_node claims;
 	struct mm_struct *mm;
@@ -195,18 +193,22 @@ struct living *living_get(const void *key);
 struct living *living_make(enum living_type type, void *what,
 			   struct brumm_group *g);
 struct living *living_make_due(enum living_type type, void *what,
-			       struct brumm_group *g,
-			       const struct living_due *due);
+			       struct brumm_group *g, struct living_due *due);
 void living_put(struct living *l);
 void living_remove(struct living *l);
-void living_settle(struct living *l, struct brumm_group *g,
-		   const struct living_truth *t, struct living_due *due);
 void living_rehome(struct living *l, struct brumm_group *g);
-void living_unclaim(struct living *l, struct living_due *due);
 bool living_is_on(void);
 void living_mark_dirty(struct living *l);
 void living_missed(void);
 struct living *living_next_process(struct brumm_group *g, unsigned long round);
+
+/* living-settle.c: what a look does to a record */
+void living_settle(struct living *l, struct brumm_group *g,
+		   const struct living_truth *t, struct living_due *due);
+void living_charge_to(struct living *l, const struct living_truth *t,
+		      struct living_due *due);
+void living_unclaim(struct living *l, struct living_due *due);
+void living_arrived(struct living *l);
 
 /* living-group.c: on whose account */
 struct brumm_group *living_group_now(struct task_struct *task, bool *wants);
@@ -249,6 +251,7 @@ bool living_look_spaces(bool wait);
 int living_try_charge(struct living *about, const struct living_delta *d);
 void living_settle_claim(void);
 void living_take_claim(struct task_struct *task, struct living_due *due);
+void living_rehome_due(struct living_due *due, struct brumm_group *g);
 void living_drop_due(struct living_due *due);
 void living_look_claim(struct living *l);
 void living_look_at_claims(void);

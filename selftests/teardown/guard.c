@@ -6,11 +6,14 @@
  * are set here, not from what the module says.
  */
 #include <fcntl.h>
+#include <linux/sched.h>
+#include <linux/userfaultfd.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -19,6 +22,7 @@
 #include "cg.h"
 #include "proc.h"
 #include "rng.h"
+#include "steps.h"
 #include "tap.h"
 
 #define PAGE		4096ul
@@ -112,51 +116,6 @@ static struct hooks hooks(void)
 	}
 	pclose(f);
 	return h;
-}
-
-/* A process in the cgroup that does what it is told to, a step at a time. */
-struct actor {
-	uint32_t go, done;
-	uint32_t quit;
-	long (*act)(long arg);
-	long arg, result;
-	int error;
-	pid_t pid;
-};
-
-static void play(void *arg)
-{
-	struct actor *a = arg;
-	uint32_t step;
-
-	for (step = 1;; step++) {
-		while (get(&a->go) != step)
-			sleep_us(500);
-		errno = 0;
-		a->result = a->act(a->arg);
-		a->error = errno;
-		put(&a->done, step);
-	}
-}
-
-static struct actor *actor(int cg)
-{
-	struct actor *a = shared(sizeof(*a));
-
-	a->pid = spawn_in(cg, play, a);
-	return a;
-}
-
-static long act(struct actor *a, long (*what)(long), long arg)
-{
-	uint32_t step = get(&a->go) + 1;
-
-	a->act = what;
-	a->arg = arg;
-	put(&a->go, step);
-	while (get(&a->done) != step)
-		sleep_us(500);
-	return a->result;
 }
 
 static void nothing_is_left(void)
@@ -281,6 +240,8 @@ static long grow_heap(long bytes)
 	return syscall(SYS_brk, old + bytes) == old + bytes ? 0 : -1;
 }
 
+static const char *program = "/bin/true";
+
 static long execute(long arg)
 {
 	int status;
@@ -289,7 +250,7 @@ static long execute(long arg)
 	if (!pid) {
 		/* It may not come far. */
 		close(2);
-		execl("/bin/true", "true", NULL);
+		execl(program, "true", NULL);
 		_exit(errno == arg ? 99 : 98);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
@@ -413,6 +374,91 @@ static void execs(void)
 	nothing_is_left();
 }
 
+/* A fork of the caller now waits until the returned descriptor is read. */
+static long watch_forks(long arg)
+{
+	static char page[PAGE] __attribute__((aligned(PAGE)));
+	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_EVENT_FORK };
+	struct uffdio_register all = { { (uintptr_t)page, PAGE }, UFFDIO_REGISTER_MODE_MISSING };
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | arg);
+
+	return ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &all) ? -1 : fd;
+}
+
+/* What is used stays the same, as long as @a is at it. */
+static void reserved(struct actor *a, int64_t expect)
+{
+	unsigned long n = tap_pick(20, 240);
+
+	while (usage(top) == expect && n--)
+		sleep_us(50000);
+	CHECK_EQ(usage(top), expect);
+	CHECK(get(&a->done) != get(&a->go));
+}
+
+static void slow_fork(void)
+{
+	struct uffd_msg msg;
+	struct actor *a;
+	int fd;
+
+	make_place("process", "enforce");
+	a = actor(top);
+	fd = syscall(SYS_pidfd_getfd, syscall(SYS_pidfd_open, a->pid, 0),
+		     act(a, watch_forks, 0), 0);
+	REQUIRE(fd >= 0);
+	limit(top, 1);
+	tell(a, forks, 1);
+	while (usage(top) == COST)
+		sleep_us(1000);
+	reserved(a, 2 * COST);
+	REQUIRE(read(fd, &msg, sizeof(msg)) == sizeof(msg));
+	CHECK_EQ(heed(a), 1);
+	CHECK_EQ(usage(top), 2 * COST);
+	CHECK_EQ(events("over"), 0);
+	nothing_is_left();
+}
+
+/* A program that is not open for writing, which nobody could execute. */
+static int make_program(const void *text, size_t size, char path[64])
+{
+	int fd = memfd_create("program", MFD_CLOEXEC), read_only;
+
+	REQUIRE(write(fd, text, size) == (ssize_t)size);
+	snprintf(path, 64, "/proc/%d/fd/%d", getpid(), fd);
+	read_only = open(path, O_RDONLY | O_CLOEXEC);
+	REQUIRE(read_only >= 0);
+	close(fd);
+	snprintf(path, 64, "/proc/%d/fd/%d", getpid(), read_only);
+	return read_only;
+}
+
+/* A script, for whose interpreter one waits until we give up a lease of it. */
+static void slow_exec(void)
+{
+	char text[1 << 20], path[64], script[64];
+	int fd = open(program, O_RDONLY);
+	struct actor *a;
+
+	fd = make_program(text, read(fd, text, sizeof(text)), path);
+	make_program(text, snprintf(text, sizeof(text), "#!%s\n", path), script);
+	program = script;
+	signal(SIGIO, SIG_IGN);
+	REQUIRE_OK(fcntl(fd, F_SETLEASE, F_WRLCK));
+	make_place("mm", "enforce");
+	a = actor(top);
+	act(a, none, 0);
+	limit(top, 1);
+	tell(a, execute, 0);
+	while (fcntl(fd, F_GETLEASE) == F_WRLCK)
+		sleep_us(1000);
+	reserved(a, 2 * COST);
+	REQUIRE_OK(fcntl(fd, F_SETLEASE, F_UNLCK));
+	CHECK_EQ(heed(a), 0);
+	CHECK_EQ(events("over"), 0);
+	nothing_is_left();
+}
+
 static void audited(void)
 {
 	struct hooks before = hooks(), after;
@@ -464,6 +510,41 @@ static void levels(void)
 	CHECK_EQ(act(a, forks, 50), 0);
 	CHECK_EQ(a->error, EAGAIN);
 	CHECK_EQ(events("over"), 0);
+	nothing_is_left();
+}
+
+/* A child that is in another cgroup from its birth on. */
+static long fork_into(long cg)
+{
+	struct clone_args a = {
+		.flags = CLONE_INTO_CGROUP,
+		.exit_signal = SIGCHLD,
+		.cgroup = cg,
+	};
+	pid_t pid = syscall(SYS_clone3, &a, sizeof(a));
+
+	return pid ? pid : sleeper(NULL);
+}
+
+static void born_elsewhere(void)
+{
+	struct actor *a;
+	int one, two;
+	int64_t max;
+
+	make_place("process", "enforce");
+	/* So that each has an account. */
+	limit(one = cg_make("g/one"), 9);
+	limit(two = cg_make("g/two"), 9);
+	a = actor(one);
+	limit(top, 1);
+	max = usage(top) + COST;
+	CHECK(act(a, fork_into, two) > 0);
+	CHECK_EQ(events("over"), 0);
+	CHECK_EQ(cg_key(two, "brumm.stat", "process_count"), 1);
+	CHECK_EQ(usage(top), max);
+	CHECK_EQ(act(a, fork_into, two), -1);
+	CHECK_EQ(a->error, EAGAIN);
 	nothing_is_left();
 }
 
@@ -699,8 +780,11 @@ static const struct tap_case cases[] = {
 	{ "mappings are refused with ENOMEM, and cuts by mprotect", map_bomb },
 	{ "page tables are reserved when memory is mapped", table_bomb },
 	{ "an exec is refused with an errno, and nobody killed", execs },
+	{ "a fork keeps what it has reserved, however long it takes", slow_fork },
+	{ "so does an exec", slow_exec },
 	{ "audit lets through, and counts by hook", audited },
 	{ "limits of all levels hold", levels },
+	{ "a child that is born elsewhere exceeds no level of both", born_elsewhere },
 	{ "memory shared across cgroups is its owner's", shared_memory },
 	{ "8 processes at the limit never exceed it", at_the_limit, 400 },
 	{ "refused at random, a recount agrees", at_random, 400 },
