@@ -74,7 +74,7 @@ struct group_reclaims {
  * @followed: a mode at or above is not "off": the ledger is told of the tasks
  * @living: records of what tasks of this very group own, see living.h
  * @processes: those of processes
- * @files_lock: of who looks at what they have open, see living-files.c
+ * @files_lock: of who looks at all of @living, or at what @processes have open
  * @files_next: when the worker may do so next, ns
  * @files_stale: the last look found no memory
  * @has_spaces: one of them uses namespaces that are not those of the boot

@@ -459,7 +459,7 @@ static ssize_t mode_write(struct kernfs_open_file *of, char *buf,
 	int mode = GROUP_MODE_INHERIT;
 	struct brumm_group *g;
 	size_t len, rest_len;
-	int err, old;
+	int err = 0, old;
 
 	if (!units_next_word(&s, end, &word, &len) ||
 	    units_next_word(&s, end, &rest, &rest_len))
@@ -478,7 +478,9 @@ static ssize_t mode_write(struct kernfs_open_file *of, char *buf,
 	if (IS_ERR(g))
 		return PTR_ERR(g);
 	old = group_set_mode(g, mode);
-	err = living_mode_changed();
+	/* From one of those that follow to another nobody is met or forgotten. */
+	if (old <= LEDGER_OFF || mode <= LEDGER_OFF)
+		err = living_mode_changed();
 	if (err)
 		group_set_mode(g, old);
 	group_put(&g->sp);

@@ -42,8 +42,9 @@
 #define SPACES_OF_TASK	8
 
 static DEFINE_MUTEX(spaces_lock);
-/* When the worker may look next, ns. */
+/* When the worker may look next, and when the last look began, ns. */
 static u64 spaces_next;
+static u64 spaces_looked_at;
 /* Somebody who is followed uses one that is not of the boot. */
 static bool spaces_wanted;
 
@@ -305,7 +306,8 @@ static void drop(struct spaces *s)
 
 /**
  * living_look_spaces() - an exact look at all namespaces
- * @wait: do it now; or else only if nobody else does, and it is due
+ * @wait: do it now; or else only if nobody else does, and it is due. Of those who
+ *	wait one does it for all
  *
  * Context: may sleep.
  * Return: false: there was no memory.
@@ -324,10 +326,18 @@ bool living_look_spaces(bool wait)
 	} else if (mutex_lock_killable(&spaces_lock)) {
 		return true;
 	}
+	if (wait && spaces_looked_at > begin) {
+		mutex_unlock(&spaces_lock);
+		return true;
+	}
+	now = ktime_get_ns();
 	err = walk_all(&s);
-	if (!err)
+	if (!err) {
 		settle_all(&s);
+		spaces_looked_at = now;
+	}
 	drop(&s);
+	begin = now;
 	now = ktime_get_ns();
 	WRITE_ONCE(spaces_next,
 		   now + max_t(u64, SPACES_REST, (now - begin) * SPACES_SHARE));

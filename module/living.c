@@ -12,6 +12,9 @@
  *     turn, a few a tick, for what raises no event. living_refresh() says how old
  *     the oldest look was.
  *   - When an event finds no memory for a record, the worker walks all tasks.
+ *   - Readers wait for those of the same group only, and for nobody who turns
+ *     something on or off: whoever removes a cgroup waits for its readers with
+ *     cgroup_mutex held.
  *
  * living.h has the locks.
  */
@@ -37,6 +40,9 @@
 #define LIVING_TICK	(HZ / 10 ?: 1)
 #define LIVING_ROUND	50
 #define LIVING_LEAST	64
+/* What these take of a tick, ns, and a walk over all tasks of the time: one part in */
+#define LIVING_TURN	(LIVING_TICK * (NSEC_PER_SEC / HZ) / 4)
+#define LIVING_SHARE	4
 
 static DEFINE_RAW_SPINLOCK(living_lock);
 static struct hlist_head living_table[1 << LIVING_BITS];
@@ -46,11 +52,15 @@ static unsigned long living_nr;
 static struct kmem_cache *living_cache;
 static struct workqueue_struct *living_wq;
 static LLIST_HEAD(living_dirty);
+/* Of who takes from it. */
+static DEFINE_RAW_SPINLOCK(living_dirty_lock);
 static unsigned long living_has_missed;
 /* The worker has been kicked, and has not come yet. */
 static unsigned long living_kicked;
 /* When to walk once more for those who had never run, odd; 0: there was none. */
 static unsigned long living_unborn_at;
+/* When the worker may walk next, ns. */
+static u64 living_walk_next;
 
 /*
  * Who turns it on and off, and whether it is. On: after the tracepoints, before the
@@ -58,6 +68,8 @@ static unsigned long living_unborn_at;
  */
 static DEFINE_MUTEX(living_mutex);
 static bool living_on;
+/* When who has last followed whom the modes name began, ns. */
+static u64 living_followed_at;
 
 static void living_tick(struct work_struct *work);
 static DECLARE_DELAYED_WORK(living_work, living_tick);
@@ -364,7 +376,11 @@ static void living_look(struct living *l)
  */
 static void living_walk(void)
 {
+	u64 begin = ktime_get_ns(), now;
+
 	WRITE_ONCE(living_unborn_at, living_walk_tasks() ? (jiffies + HZ) | 1 : 0);
+	now = ktime_get_ns();
+	WRITE_ONCE(living_walk_next, now + (now - begin) * LIVING_SHARE);
 }
 
 static bool living_has_unborn(void)
@@ -380,11 +396,44 @@ static void living_walk_if_missed(void)
 		living_walk();
 }
 
+/*
+ * For the worker: a tenant may have cgroups and processes come as fast as he can. Who
+ * is missed until then is charged to a group above, if to any. Return: when to come
+ * again, in jiffies.
+ */
+static unsigned long living_walk_in_turn(void)
+{
+	u64 now = ktime_get_ns(), next = READ_ONCE(living_walk_next);
+
+	if (now >= next)
+		living_walk_if_missed();
+	else if (test_bit(0, &living_has_missed))
+		return min_t(u64, nsecs_to_jiffies(next - now) + 1, LIVING_TICK);
+	return LIVING_TICK;
+}
+
+static struct living *living_pop_dirty(void)
+{
+	struct llist_node *node;
+	unsigned long irqs;
+
+	raw_spin_lock_irqsave(&living_dirty_lock, irqs);
+	node = llist_del_first(&living_dirty);
+	raw_spin_unlock_irqrestore(&living_dirty_lock, irqs);
+	return node ? llist_entry(node, struct living, dirty) : NULL;
+}
+
+/*
+ * One at a time: a reader may get no CPU in the middle of it (cpu.max), and must not
+ * keep those of others to himself. No more than there are, since others come
+ * meanwhile.
+ */
 static void living_look_at_dirty(void)
 {
-	struct living *l, *next;
+	unsigned long most = READ_ONCE(living_nr) + LIVING_LEAST;
+	struct living *l;
 
-	llist_for_each_entry_safe(l, next, llist_del_all(&living_dirty), dirty) {
+	while (most-- && (l = living_pop_dirty())) {
 		clear_bit(LIVING_DIRTY, &l->flags);
 		/* What happens from here on marks it again. */
 		smp_mb__after_atomic();
@@ -392,6 +441,9 @@ static void living_look_at_dirty(void)
 		living_put(l);
 		cond_resched();
 	}
+	/* Who finds it empty kicks: here nobody may have. */
+	if (!llist_empty(&living_dirty))
+		living_kick();
 }
 
 /* The first of @head, which goes to the end. */
@@ -410,12 +462,16 @@ static struct living *living_next_of_all(void)
 	return l;
 }
 
-/* Look at @nr records, those that were looked at longest ago first. */
-static void living_look_at_some(unsigned long nr)
+/*
+ * Look at @nr records, those that were looked at longest ago first, as long as that
+ * takes no more than @ns.
+ */
+static void living_look_at_some(unsigned long nr, u64 ns)
 {
+	u64 begin = ktime_get_ns();
 	struct living *l;
 
-	while (nr-- && (l = living_next_of_all())) {
+	while (nr-- && ktime_get_ns() - begin <= ns && (l = living_next_of_all())) {
 		living_look(l);
 		living_put(l);
 		cond_resched();
@@ -424,9 +480,9 @@ static void living_look_at_some(unsigned long nr)
 
 static void living_drop_all(void)
 {
-	struct living *l, *next;
+	struct living *l;
 
-	llist_for_each_entry_safe(l, next, llist_del_all(&living_dirty), dirty)
+	while ((l = living_pop_dirty()))
 		living_put(l);
 	living_drop_claims();
 	while ((l = living_next_of_all())) {
@@ -457,8 +513,9 @@ static bool living_off_if_unwanted(void)
 	/* Who holds it may wait for us. */
 	if (READ_ONCE(living_nr) || !mutex_trylock(&living_mutex))
 		return false;
-	/* A kick may outlast the last turn-off: then nothing is left to be done. */
+	/* A kick may outlast the last turn-off, with what it was for. */
 	if (!living_on) {
+		living_drop_all();
 		off = true;
 	} else if (!living_wanted()) {
 		WRITE_ONCE(living_on, false);
@@ -480,22 +537,26 @@ static unsigned long living_look_in_turn(void)
 		return wait;
 	next = jiffies + LIVING_TICK;
 	living_look_at_some(max_t(unsigned long, LIVING_LEAST,
-				  READ_ONCE(living_nr) / LIVING_ROUND));
+				  READ_ONCE(living_nr) / LIVING_ROUND),
+			    LIVING_TURN);
 	return LIVING_TICK;
 }
 
 static void living_tick(struct work_struct *work)
 {
+	unsigned long wait;
+
 	clear_bit(0, &living_kicked);
 	/* What happens from here on kicks again. */
 	smp_mb__after_atomic();
 	if (living_off_if_unwanted())
 		return;
 	living_look_at_dirty();
-	living_walk_if_missed();
+	wait = living_walk_in_turn();
 	living_look_spaces(false);
 	living_look_at_claims();
-	queue_delayed_work(living_wq, &living_work, living_look_in_turn());
+	queue_delayed_work(living_wq, &living_work,
+			   min(wait, living_look_in_turn()));
 }
 
 /* The next one of @g that round @round has not met. */
@@ -553,13 +614,16 @@ struct living *living_next_process(struct brumm_group *g, unsigned long round)
  */
 static void living_look_at_group(struct brumm_group *g, struct living_state *s)
 {
-	static unsigned long rounds;
-	unsigned long round, most = READ_ONCE(living_nr) + LIVING_LEAST;
-	u64 begin = ktime_get_ns(), at;
+	static atomic_long_t rounds;
+	unsigned long round, most;
 	struct living *l;
+	u64 begin, at;
 
-	lockdep_assert_held(&living_mutex);
-	round = ++rounds;
+	if (mutex_lock_killable(&g->files_lock))
+		return;
+	begin = ktime_get_ns();
+	most = READ_ONCE(living_nr) + LIVING_LEAST;
+	round = atomic_long_inc_return(&rounds);
 	while (most-- && !fatal_signal_pending(current) &&
 	       (l = living_next_of(g, round))) {
 		if (l->type != LIVING_IS_FILES) {
@@ -572,6 +636,7 @@ static void living_look_at_group(struct brumm_group *g, struct living_state *s)
 		living_put(l);
 		cond_resched();
 	}
+	mutex_unlock(&g->files_lock);
 }
 
 /* Does it own namespaces, or did it, or may it? */
@@ -600,19 +665,18 @@ void living_refresh(struct cgroup_subsys_state *css, struct living_state *s)
 	bool spaces = false;
 
 	*s = (struct living_state) {};
-	if (!READ_ONCE(living_on) || mutex_lock_killable(&living_mutex))
+	if (!READ_ONCE(living_on))
 		return;
 	/* Those who died, and those who belong here but are elsewhere yet. */
 	living_look_at_dirty();
-	living_walk_if_missed();
+	/* It stays noted for the worker, who may be through with it first. */
+	if (test_bit(0, &living_has_missed) || living_has_unborn())
+		living_walk_tasks();
 	top = group_tryget(css);
-	if (top) {
-		while ((g = group_next_below(top, g)))
-			living_look_at_group(g, s);
-	}
-	mutex_unlock(&living_mutex);
 	if (!top)
 		return;
+	while ((g = group_next_below(top, g)))
+		living_look_at_group(g, s);
 	while ((g = group_next_below(top, g))) {
 		s->stale += !living_refresh_files(g);
 		spaces |= group_knows_spaces(g);
@@ -634,28 +698,46 @@ static void living_off(void)
 	living_drop_all();
 }
 
-/**
- * living_mode_changed() - follow whom the modes name, and nobody else
- *
- * Context: may sleep.
- * Return: 0, or an error: this kernel lacks a tracepoint.
- */
-int living_mode_changed(void)
+static int living_follow(void)
 {
 	int err = 0;
 
-	mutex_lock(&living_mutex);
 	if (!living_wanted()) {
 		living_off();
-	} else {
-		if (!living_on)
-			err = living_events_on();
-		if (!err) {
-			WRITE_ONCE(living_on, true);
-			living_walk();
-			living_look_at_some(READ_ONCE(living_nr));
-			living_kick();
-		}
+		return 0;
+	}
+	if (!living_on)
+		err = living_events_on();
+	if (err)
+		return err;
+	WRITE_ONCE(living_on, true);
+	living_walk();
+	living_look_at_some(READ_ONCE(living_nr), U64_MAX);
+	living_kick();
+	return 0;
+}
+
+/**
+ * living_mode_changed() - follow whom the modes name, and nobody else
+ *
+ * Of those who come meanwhile one does it for all: he begins later than they wrote
+ * what they wait for.
+ *
+ * Context: may sleep.
+ * Return: 0, -EINTR, or another error: this kernel lacks a tracepoint.
+ */
+int living_mode_changed(void)
+{
+	u64 begin = ktime_get_ns(), now;
+	int err = 0;
+
+	if (mutex_lock_killable(&living_mutex))
+		return -EINTR;
+	if (living_followed_at <= begin) {
+		now = ktime_get_ns();
+		err = living_follow();
+		if (!err)
+			living_followed_at = now;
 	}
 	mutex_unlock(&living_mutex);
 	return err;
@@ -680,8 +762,9 @@ void living_exit(void)
 	mutex_lock(&living_mutex);
 	living_off();
 	mutex_unlock(&living_mutex);
-	/* Off already: a kick that came before it. */
+	/* Off already: a kick that came before it, and what it was for. */
 	cancel_delayed_work_sync(&living_work);
+	living_drop_all();
 	destroy_workqueue(living_wq);
 	/* Records on their way. */
 	rcu_barrier();
