@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../whole.h"
 #include "bench.h"
 
 struct bench_store {
@@ -91,13 +92,13 @@ static int write_result(struct bench_store *s, bool baseline, json_t *result)
  * A new file of this name, whatever is there: of a run that was killed, or put
  * there by somebody else. Descriptor or -errno.
  */
-static int create(const char *path, int flags)
+static int create(const char *path)
 {
 	int fd;
 
 	unlink(path);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC |
-			flags, 0666);
+			O_APPEND, 0666);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -113,7 +114,7 @@ int bench_store_start(struct bench_store *s)
 		return 0;
 	if (asprintf(&temporary, "%s.new", s->partial) < 0)
 		return -ENOMEM;
-	s->fd = create(temporary, O_APPEND);
+	s->fd = create(temporary);
 	err = s->fd < 0 ? s->fd : write_head(s);
 	for (b = 0; b < 2; b++)
 		json_array_foreach(list_of(s, b), i, result)
@@ -337,27 +338,7 @@ int bench_store_add(struct bench_store *s, bool baseline, json_t *result)
 
 static int write_whole(const struct bench_store *s)
 {
-	char *temporary, *text;
-	int fd, err;
-
-	if (asprintf(&temporary, "%s.new", s->path) < 0)
-		return -ENOMEM;
-	text = json_dumps(s->all, JSON_INDENT(1));
-	fd = create(temporary, 0);
-	err = !text ? -ENOMEM : fd < 0 ? fd : 0;
-	if (!err)
-		err = write_all(fd, text, strlen(text));
-	if (!err)
-		err = write_all(fd, "\n", 1);
-	if (fd >= 0 && close(fd) && !err)
-		err = -errno;
-	if (!err && rename(temporary, s->path))
-		err = -errno;
-	if (err)
-		unlink(temporary);
-	free(text);
-	free(temporary);
-	return err;
+	return whole_json(s->path, s->all, JSON_INDENT(1));
 }
 
 /* Says whether all is there, and puts the file in its place. */

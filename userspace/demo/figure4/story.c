@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../brumm/whole.h"
 #include "demo.h"
 
 static json_t *story;
@@ -91,23 +92,18 @@ bool story_failed(void)
 /* Complete or not at all: whoever reads it may do so at any time. */
 int story_write(const char *path)
 {
-	char *tmp, *slash;
-	int err = 0;
+	char *folder = strdup(path), *slash;
 
-	if (asprintf(&tmp, "%s.new", path) < 0)
+	if (!folder)
 		return -ENOMEM;
-	for (slash = strchr(tmp + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+	for (slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		mkdir(tmp, 0777);
+		mkdir(folder, 0777);
 		*slash = '/';
 	}
+	free(folder);
 	json_object_set_new(root(), "failed", json_integer(failures));
-	if (json_dump_file(root(), tmp, JSON_INDENT(2)) || rename(tmp, path)) {
-		err = -errno;
-		unlink(tmp);
-	}
-	free(tmp);
-	return err;
+	return whole_json(path, root(), JSON_INDENT(2));
 }
 
 /* Valid until the eighth call after this one. */

@@ -1,46 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "../../brumm/whole.h"
 #include "list.h"
 
 struct request_list {
+	struct whole file;
 	FILE *f;
-	const char *path;
 	const struct events *events;
-	char temp[PATH_MAX];
 };
 
 static const char *const known_names[KNOWNS] = {
 	[KNOWN_ALL] = "all", [KNOWN_UNSENT] = "unsent", [KNOWN_LOST] = "lost",
 	[KNOWN_NOT] = "unseen",
 };
-
-/* What is there by that name is of a run that was killed, or a trap: it is not written to. */
-static int open_temp(struct request_list *l)
-{
-	int fd, err;
-
-	if (snprintf(l->temp, sizeof(l->temp), "%s.new", l->path) >= (int)sizeof(l->temp))
-		return -ENAMETOOLONG;
-	unlink(l->temp);
-	fd = open(l->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -errno;
-	l->f = fdopen(fd, "w");
-	if (l->f)
-		return 0;
-	err = -errno;
-	close(fd);
-	unlink(l->temp);
-	return err;
-}
 
 int list_open(struct request_list **out, const char *path, const struct events *e)
 {
@@ -54,13 +30,13 @@ int list_open(struct request_list **out, const char *path, const struct events *
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
-	l->path = path;
 	l->events = e;
-	err = open_temp(l);
+	err = whole_open(&l->file, path);
 	if (err) {
 		free(l);
 		return err;
 	}
+	l->f = l->file.f;
 	fputs("request,side,known,intended,sent,arrived,read,answered,received,server_port,client_port,tid,cpu",
 	      l->f);
 	for (i = 0; i < PARTS; i++)
@@ -122,18 +98,11 @@ void list_add(struct request_list *l, bool outlier, uint64_t request,
 
 int list_close(struct request_list *l, bool kept)
 {
-	int err = 0;
+	int err;
 
 	if (!l)
 		return 0;
-	if (ferror(l->f))
-		err = -EIO;
-	if (fclose(l->f) && !err)
-		err = -errno;
-	if (kept && !err && rename(l->temp, l->path))
-		err = -errno;
-	if (!kept || err)
-		unlink(l->temp);
+	err = whole_close(&l->file, kept ? 0 : -ECANCELED);
 	free(l);
-	return err;
+	return kept ? err : 0;
 }

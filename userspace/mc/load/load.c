@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../../brumm/cli.h"
+#include "../../brumm/whole.h"
 #include "../mc.h"
 #include "log.h"
 #include "result.h"
@@ -447,16 +448,10 @@ static int run_all(struct run *r)
 
 /* ---- telling ------------------------------------------------------------- */
 
-/* A file that is there as a whole, or not at all. */
-static int write_json(const char *path, json_t *j)
+static int write_json(const char *path, const json_t *j)
 {
-	char temp[4096];
-	int err;
+	int err = whole_json(path, j, JSON_INDENT(1));
 
-	snprintf(temp, sizeof(temp), "%s.new", path);
-	err = json_dump_file(j, temp, JSON_INDENT(1)) ? -EIO : 0;
-	if (!err && rename(temp, path))
-		err = -errno;
 	if (err)
 		cli_fail(err, "%s", path);
 	return err;

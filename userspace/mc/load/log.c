@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../../brumm/cli.h"
+#include "../../brumm/whole.h"
 #include "log.h"
 
 struct header {
@@ -122,10 +122,11 @@ static int write_all(struct log *l, const struct config *c,
 			write_request(l, c, &w[t], i, window);
 	}
 	if (!l->text) {	/* now the number is known */
-		rewind(l->f);
+		if (fseek(l->f, 0, SEEK_SET))
+			return -errno;
 		write_header(l, share, window);
 	}
-	return ferror(l->f) ? -EIO : 0;
+	return 0;
 }
 
 static int log_name(char *name, size_t size, const char *path,
@@ -146,21 +147,17 @@ static int log_name(char *name, size_t size, const char *path,
 int log_write(const char *path, const struct config *c, const struct share *share,
 	      const struct worker *w, const struct window *window)
 {
-	char name[PATH_MAX - 8], temp[PATH_MAX];
 	struct log l = { 0 };
+	struct whole file;
+	char name[PATH_MAX];
 	int err = log_name(name, sizeof(name), path, share);
 
-	if (err >= 0) {
-		l.text = err;
-		snprintf(temp, sizeof(temp), "%s.new", name);
-		l.f = fopen(temp, "we");
-		err = l.f ? write_all(&l, c, share, w, window) : -errno;
-		if (l.f && fclose(l.f) && !err)
-			err = -errno;
-		if (!err && rename(temp, name))
-			err = -errno;
-		if (err && l.f)
-			unlink(temp);
+	l.text = err > 0;
+	if (err >= 0)
+		err = whole_open(&file, name);
+	if (!err) {
+		l.f = file.f;
+		err = whole_close(&file, write_all(&l, c, share, w, window));
 	}
 	if (err)
 		cli_fail(err, "%s", path);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../../brumm/whole.h"
 #include "../mc.h"
 #include "report.h"
 
@@ -67,18 +68,14 @@ typedef int (*write_fn)(const void *what, FILE *f);
 
 static int store(const char *dir, const char *name, write_fn fn, const void *what)
 {
-	char path[PATH_MAX], part[PATH_MAX + 8];
-	FILE *f;
-	int err;
+	char path[PATH_MAX];
+	struct whole w;
+	int err = -ENAMETOOLONG;
 
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	snprintf(part, sizeof(part), "%s.part", path);
-	f = fopen(part, "we");
-	err = f ? fn(what, f) : -errno;
-	if (f && fclose(f) && !err)
-		err = -errno;
-	if (!err && rename(part, path))
-		err = -errno;
+	if (snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path))
+		err = whole_open(&w, path);
+	if (!err)
+		err = whole_close(&w, fn(what, w.f));
 	if (err)
 		cli_fail(err, "%s", path);
 	return err;

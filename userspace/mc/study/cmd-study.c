@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../brumm/whole.h"
 #include "../mc.h"
 #include "cell.h"
 #include "child.h"
@@ -108,14 +109,8 @@ static const struct argp argp = {
 
 static int store(const char *path, json_t *j)
 {
-	char part[PATH_MAX];
-	int err = 0;
+	int err = whole_json(path, j, JSON_INDENT(1));
 
-	snprintf(part, sizeof(part), "%s.part", path);
-	if (!j)
-		err = -ENOMEM;
-	else if (json_dump_file(j, part, JSON_INDENT(1)) || rename(part, path))
-		err = errno ? -errno : -EIO;
 	json_decref(j);
 	if (err)
 		cli_fail(err, "%s", path);
