@@ -220,6 +220,7 @@ static void client_merge(struct client *to, const struct client *from)
 	to->grace = from->grace > to->grace ? from->grace : to->grace;
 	to->cut += from->cut;
 	to->exhausted += from->exhausted;
+	to->unlogged += from->unlogged;
 	to->late += from->late;
 	to->lost += from->lost;
 	to->backwards += from->backwards;

@@ -381,9 +381,11 @@ static int measure(struct run *r, const struct go *go)
 	err = load_result_count(res, r->worker, &window, mark);
 	if (err)
 		cli_fail(err, "cannot count");
+	/* What was counted is right without it. */
 	if (!err && r->config.log)
-		err = log_write(r->config.log, &r->config, &r->ranks.share,
-				r->worker, &window);
+		res->client.unlogged = !!log_write(r->config.log, &r->config,
+						   &r->ranks.share, r->worker,
+						   &window);
 	if (!err)
 		attribution_explain(res->attribution, r->worker, &window);
 	return err;
@@ -488,6 +490,8 @@ static int follow(struct run *r)
 		keep_alone(r);
 	}
 	free(data);
+	if (r->result.client.unlogged)
+		return EXIT_ERROR;
 	return err || r->result.client.cut ? EXIT_MISSED : EXIT_FINE;
 }
 
@@ -509,13 +513,13 @@ static int tell(struct run *r)
 	}
 	if (j && r->config.output)
 		err = write_json(r->config.output, j);
-	if (r->config.json && !err)
-		return cli_print_json(j) ? EXIT_ERROR : status;
+	/* What cannot be kept in a file can be read all the same. */
+	if (r->config.json)
+		return cli_print_json(j) || err ? EXIT_ERROR : status;
 	json_decref(j);
-	if (!err && !r->config.json) {
-		load_result_print(res, stdout);
-		err = cli_flush();
-	}
+	load_result_print(res, stdout);
+	if (cli_flush())
+		err = -EIO;
 	return err ? EXIT_ERROR : status;
 }
 

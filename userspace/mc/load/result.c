@@ -70,6 +70,8 @@ void load_result_judge(struct result *r)
 
 int load_result_status(const struct result *r)
 {
+	if (r->client.unlogged)
+		return EXIT_ERROR;
 	if (load_result_partial(r) || gates_failed(r->gate))
 		return EXIT_MISSED;
 	return attribution_status(r->attribution);
@@ -80,6 +82,12 @@ static const char *status_name(const struct result *r)
 	if (load_result_partial(r))
 		return "partial";
 	return gates_failed(r->gate) ? "invalid" : "valid";
+}
+
+static void unlogged_reason(const struct result *r, char *buf, size_t size)
+{
+	snprintf(buf, size, "log: %lu of %u ranks could not write it",
+		 r->client.unlogged, r->ranks->share.ranks);
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
@@ -93,6 +101,10 @@ static json_t *reasons_json(const struct result *r)
 	if (r->client.exhausted)
 		json_array_append_new(list,
 			json_string("the closed loop was faster than there was room for"));
+	if (r->client.unlogged) {
+		unlogged_reason(r, text, sizeof(text));
+		json_array_append_new(list, json_string(text));
+	}
 	for (i = 0; i < GATES; i++) {
 		if (r->gate[i].verdict != GATE_FAIL)
 			continue;
@@ -141,13 +153,20 @@ static json_t *client_json(const struct result *r)
 			 "threads", r->threads);
 }
 
+static json_t *log_json(const struct result *r)
+{
+	return r->config->log ? json_string(r->client.unlogged ? "failed" : "written") :
+				json_null();
+}
+
 json_t *load_result_json(const struct result *r)
 {
 	const struct counts *n = &r->counts;
 
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:O, s:o, s:o}",
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:O, s:o, s:o}",
 		"schema", "brumm-mc-load/1", "status", status_name(r),
 		"reasons", reasons_json(r),
+		"log", log_json(r),
 		"config", config_json(r->config, r->hedge, r->spin),
 		"machine", machine_describe(),
 		"time",
@@ -224,6 +243,10 @@ static void print_gates(const struct result *r, FILE *f)
 	unsigned int i;
 
 	fprintf(f, "\n%s\n", status_name(r));
+	if (r->client.unlogged) {
+		unlogged_reason(r, text, sizeof(text));
+		fprintf(f, "  %s\n", text);
+	}
 	for (i = 0; i < GATES; i++) {
 		if (r->gate[i].verdict == GATE_PASS)
 			continue;

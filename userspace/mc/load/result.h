@@ -15,6 +15,7 @@ struct client {
 	uint64_t window;	/* ns that it lasted; of several the longest */
 	uint64_t grace;		/* ns that answers were awaited then */
 	uint64_t cut, exhausted;/* ranks that were cut short */
+	uint64_t unlogged;	/* ranks that could not write their log */
 	uint64_t late;		/* answers that nobody waited for any more */
 	uint64_t lost;		/* connections */
 	double timer_p50, timer_p99;
