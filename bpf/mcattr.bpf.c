@@ -311,6 +311,13 @@ static __noinline int on_irq_exit(u64 *args)
 	return irq_end();
 }
 
+/*
+ * A CPU that asks others to flush tells so with interrupts on, and while its program runs
+ * may be asked itself: the kernel leaves out a program that is running already, and the
+ * interrupt would pass for one that flushes nothing. So there are two, one after the
+ * other. Who flushes, or asks for it, is neither preempted nor interrupted more than once
+ * by the same: one of the two is always free, and what the other misses is no loss.
+ */
 static __noinline int on_tlb_flush(u64 *args)
 {
 	struct attr_cpu *c = this_cpu();
@@ -603,6 +610,7 @@ TRACEPOINT(call_function_single_exit, on_irq_exit)
 TRACEPOINT(irq_work_entry, on_ipi_entry)
 TRACEPOINT(irq_work_exit, on_irq_exit)
 TRACEPOINT(tlb_flush, on_tlb_flush)
+TRACEPOINT_AS(tlb_flush_again, tlb_flush, on_tlb_flush)
 TRACEPOINT(hrtimer_expire_entry, on_timer)
 TRACEPOINT(softirq_entry, on_softirq_entry)
 TRACEPOINT(softirq_exit, on_softirq_exit)

@@ -3,14 +3,17 @@
 #ifndef BRUMM_TRACEPOINT_BPF_H
 #define BRUMM_TRACEPOINT_BPF_H
 
-#define TRACEPOINT(name, handler)					\
+#define TRACEPOINT(name, handler)	TRACEPOINT_AS(name, name, handler)
+
+/* Under another name, where a tracepoint has several programs. */
+#define TRACEPOINT_AS(as, name, handler)				\
 SEC("tp_btf/" #name)							\
-int btf_##name(u64 *ctx)						\
+int btf_##as(u64 *ctx)							\
 {									\
 	return handler(ctx);						\
 }									\
 SEC("raw_tp/" #name)							\
-int raw_##name(u64 *ctx)						\
+int raw_##as(u64 *ctx)							\
 {									\
 	return handler(ctx);						\
 }

@@ -96,18 +96,23 @@ int loader_want(struct bpf_map *wanted, int group)
 	return fd < 0 ? -errno : want_below(wanted, fd);
 }
 
+uint64_t loader_missed_by(const struct bpf_program *prog)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	if (!bpf_program__autoload(prog) ||
+	    bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+		return 0;
+	return info.recursion_misses;
+}
+
 uint64_t loader_missed(struct bpf_object *obj)
 {
 	struct bpf_program *prog;
 	uint64_t missed = 0;
 
-	bpf_object__for_each_program(prog, obj) {
-		struct bpf_prog_info info = { 0 };
-		uint32_t len = sizeof(info);
-
-		if (bpf_program__autoload(prog) &&
-		    !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
-			missed += info.recursion_misses;
-	}
+	bpf_object__for_each_program(prog, obj)
+		missed += loader_missed_by(prog);
 	return missed;
 }

@@ -22,5 +22,7 @@ int loader_want(struct bpf_map *wanted, int group);
 
 /* Runs that the kernel left out, since the program was running already. */
 uint64_t loader_missed(struct bpf_object *obj);
+/* The same of one program. */
+uint64_t loader_missed_by(const struct bpf_program *prog);
 
 #endif /* BRUMM_PROBE_LOADER_H */
