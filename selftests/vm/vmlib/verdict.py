@@ -19,6 +19,9 @@ ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
 # At an address in Code: the five-byte NOP of a static branch, or its jump.
 PATCHED = re.compile(r"<0f> 1f 44 00 00\b|<e9> |<eb> ")
 STRAY_INT3 = re.compile(r"\bint3: 0000\b")
+FLAGS = re.compile(r" EFLAGS: ([0-9a-f]{8})\b")
+# Of the flags of a CPU: bit 1 is always set, these never.
+NO_FLAGS = 0xffc08028
 PREFIX = re.compile(r"^(<\d+>)?(\[[^\]]{1,40}\]\s*)*")
 
 
@@ -138,14 +141,24 @@ class Verdict:
                 self.excerpt += lines[max(at - 1, 0):at + CONTEXT_LINES]
                 return
 
+    def impossible_flags(self):
+        """Whether the CPU that failed had flags that no CPU can have: QEMU lost them
+        between a cmpxchg16b and an interrupt, and left an address there."""
+        found = next(filter(None, map(FLAGS.search, self.excerpt)), None)
+        flags = int(found[1], 16) if found else 2
+        return bool(flags & NO_FLAGS) or not flags & 2
+
     def lost_race(self):
-        """Whether all began with a breakpoint in kernel text that nobody there
-        knew of, or with a CPU that got no further than an instruction which is
-        patched at run time. What patches it (static keys, tracepoints) looks like
-        that on two emulated CPUs, when one of them keeps the translation of a
-        breakpoint that is gone; tcg-single tells whether it was that."""
+        """Whether all began with flags that do not exist, with a breakpoint in kernel
+        text that nobody there knew of, or with a CPU that got no further than an
+        instruction which is patched at run time. What patches it (static keys,
+        tracepoints) looks like that on two emulated CPUs, when one of them keeps the
+        translation of a breakpoint that is gone; tcg-single tells whether it was
+        that."""
         if not self.reasons:
             return False
+        if self.impossible_flags():
+            return True
         at = next((i for i, line in enumerate(self.excerpt)
                    if "RIP: 0010:" in line and "+0x" in line), None)
         if at is None:
