@@ -75,7 +75,7 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-/* In the class that it has before. */
+/* In the class that the caller has, before he leaves it. */
 static bool start_watcher(struct aside *a)
 {
 	pthread_condattr_t clock;
