@@ -28,6 +28,15 @@ static bool has_to_stay(const char *path)
 		is_open_as(STDERR_FILENO, &st));
 }
 
+int whole_create(const char *temp, int flags)
+{
+	int fd;
+
+	unlink(temp);
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | flags, 0666);
+	return fd < 0 ? -errno : fd;
+}
+
 static int open_file(struct whole *w)
 {
 	int fd;
@@ -40,9 +49,7 @@ static int open_file(struct whole *w)
 		w->temp = NULL;
 		return -ENOMEM;
 	}
-	unlink(w->temp);
-	fd = open(w->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-	return fd < 0 ? -errno : fd;
+	return whole_create(w->temp, 0);
 }
 
 static void forget(struct whole *w)

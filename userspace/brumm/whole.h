@@ -21,12 +21,20 @@ struct whole {
 };
 
 /**
+ * whole_create() - a new file, whatever is there by that name
+ * @temp: that name: of a run that was killed, or a trap; it goes, and is not written to
+ * @flags: of open(), beside those for that
+ *
+ * Returns a descriptor or -errno.
+ */
+int whole_create(const char *temp, int flags);
+
+/**
  * whole_open() - begin to write
  * @path: what is there and no regular file, as a device or a pipe, is written to at once,
  *	and so is the file that is stdout or stderr: nothing takes its place
  *
- * Until whole_close() the file is called @path.new. What is there by that name goes first,
- * and is not written to: it is of a run that was killed, or a trap. 0 or -errno.
+ * Until whole_close() the file is called @path.new, made by whole_create(). 0 or -errno.
  */
 int whole_open(struct whole *w, const char *path);
 

@@ -88,20 +88,6 @@ static int write_result(struct bench_store *s, bool baseline, json_t *result)
 	return err;
 }
 
-/*
- * A new file of this name, whatever is there: of a run that was killed, or put
- * there by somebody else. Descriptor or -errno.
- */
-static int create(const char *path)
-{
-	int fd;
-
-	unlink(path);
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC |
-			O_APPEND, 0666);
-	return fd < 0 ? -errno : fd;
-}
-
 /* The lines anew, with all that is there already: what was torn goes. */
 int bench_store_start(struct bench_store *s)
 {
@@ -114,7 +100,7 @@ int bench_store_start(struct bench_store *s)
 		return 0;
 	if (asprintf(&temporary, "%s.new", s->partial) < 0)
 		return -ENOMEM;
-	s->fd = create(temporary);
+	s->fd = whole_create(temporary, O_APPEND);
 	err = s->fd < 0 ? s->fd : write_head(s);
 	for (b = 0; b < 2; b++)
 		json_array_foreach(list_of(s, b), i, result)
@@ -336,11 +322,6 @@ int bench_store_add(struct bench_store *s, bool baseline, json_t *result)
 	return err;
 }
 
-static int write_whole(const struct bench_store *s)
-{
-	return whole_json(s->path, s->all, JSON_INDENT(1));
-}
-
 /* Says whether all is there, and puts the file in its place. */
 int bench_store_end(struct bench_store *s, bool all)
 {
@@ -350,7 +331,7 @@ int bench_store_end(struct bench_store *s, bool all)
 		return -ENOMEM;
 	if (!s->path)
 		return 0;
-	err = write_whole(s);
+	err = whole_json(s->path, s->all, JSON_INDENT(1));
 	if (!err)
 		unlink(s->partial);
 	return err;
